@@ -1,0 +1,138 @@
+// Kernel choices, overlap and the dated software profiles that fix them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "shardplan/core/names.hpp"
+
+namespace shardplan {
+
+enum class Framework : std::uint8_t { textbook, megatron, deepspeed, fsdp, ddp, dp };
+template <>
+inline constexpr std::array<std::string_view, 6> names_of<Framework> = {"textbook", "megatron", "deepspeed",
+                                                                        "fsdp",     "ddp",      "dp"};
+
+enum class NormKernel : std::uint8_t { fused, naive };
+template <>
+inline constexpr std::array<std::string_view, 2> names_of<NormKernel> = {"fused", "naive"};
+enum class MlpKernel : std::uint8_t { fused, naive };
+template <>
+inline constexpr std::array<std::string_view, 2> names_of<MlpKernel> = {"fused", "naive"};
+enum class QkvLayout : std::uint8_t { fused, separate };
+template <>
+inline constexpr std::array<std::string_view, 2> names_of<QkvLayout> = {"fused", "separate"};
+enum class SoftmaxKernel : std::uint8_t { fused16, fp32 };
+template <>
+inline constexpr std::array<std::string_view, 2> names_of<SoftmaxKernel> = {"fused16", "fp32"};
+enum class SequenceParallelInput : std::uint8_t { regather, keep };
+template <>
+inline constexpr std::array<std::string_view, 2> names_of<SequenceParallelInput> = {"regather", "keep"};
+enum class WeightGradient : std::uint8_t { fused, separate };
+template <>
+inline constexpr std::array<std::string_view, 2> names_of<WeightGradient> = {"fused", "separate"};
+enum class MoeDispatch : std::uint8_t { permute, loop };
+template <>
+inline constexpr std::array<std::string_view, 2> names_of<MoeDispatch> = {"permute", "loop"};
+enum class MoeProbs : std::uint8_t { activation, after };
+template <>
+inline constexpr std::array<std::string_view, 2> names_of<MoeProbs> = {"activation", "after"};
+enum class MoeCombine : std::uint8_t { scatter_add, index_add };
+template <>
+inline constexpr std::array<std::string_view, 2> names_of<MoeCombine> = {"scatter_add", "index_add"};
+
+/// `training.kernels`, every null resolved.
+struct Kernels {
+  NormKernel norm = NormKernel::fused;
+  MlpKernel mlp = MlpKernel::fused;
+  QkvLayout qkv = QkvLayout::fused;
+  SoftmaxKernel softmax = SoftmaxKernel::fused16;
+  SequenceParallelInput sp_input = SequenceParallelInput::regather;
+  WeightGradient wgrad = WeightGradient::fused;
+  bool attention_output_copy = false;
+  bool kv_expanded = false;
+  bool reentrant_checkpoint = false;
+  bool te_dummy_wgrad = false;
+  MoeDispatch moe_dispatch = MoeDispatch::permute;
+  MoeProbs moe_probs = MoeProbs::activation;
+  MoeCombine moe_combine = MoeCombine::scatter_add;
+};
+
+/// `training.loss`. chunked carries its N beside it.
+enum class LossKind : std::uint8_t {
+  hf,
+  hf_shift,
+  hf_external,
+  hf_native,
+  fused_ce,
+  fused_ce_native,
+  compiled,
+  logits16,
+  megatron,
+  te,
+  chunked,
+  liger
+};
+template <>
+inline constexpr std::array<std::string_view, 12> names_of<LossKind> = {
+    "hf",       "hf-shift", "hf-external", "hf-native", "fused-ce", "fused-ce-native",
+    "compiled", "logits16", "megatron",    "te",        "chunked",  "liger"};
+
+enum class OptimizerImpl : std::uint8_t { foreach, fused, for_loop };
+template <>
+inline constexpr std::array<std::string_view, 3> names_of<OptimizerImpl> = {"foreach", "fused", "for_loop"};
+
+/// `training.overlap`, resolved.
+struct Overlap {
+  bool grad_reduce = true;
+  bool param_gather = true;
+  bool tp = false;
+  bool p2p = true;
+};
+
+/// What a software release keeps in memory besides the operators' own (memory.md sections 4 to 8).
+struct StackMemory {
+  int gathered_layers = 2;                 ///< FSDP units of 16-bit weights alive at once, the root unit apart
+  bool root_unit_gathered = true;          ///< embedding, head and final norm stay gathered
+  bool retains_frozen_inputs = false;      ///< FSDP1 keeps the inputs of units with frozen weights until backward ends
+  bool fp32_reduce_scatter_input = false;  ///< FSDP2: one layer's gradient in fp32
+  bool quantized_linear_keeps_input = false;  ///< old bitsandbytes
+  bool quantized_base_runs_fp32 = false;      ///< activations, embedding and adapters fp32 with a quantised base
+  bool quantized_head = false;
+  bool index_copy_adapters = false;   ///< adapters written into a padded buffer keep their source
+  double reserved_factor = 1.05;      ///< reserved / allocated
+  bool logits_fragmentation = false;  ///< + 4TV where an unfused fp32 loss is the peak
+};
+
+/// Constants of the step time that belong to the software (timing.md).
+struct StackTiming {
+  double elementwise_factor = 1.0;     ///< on the element-wise HBM bytes
+  double layout_copy_bytes_per_h = 0;  ///< eager Megatron's transposes, bytes per token and hidden element
+  double host_forward_s = 4e-4;        ///< launch floor per layer and microbatch
+  double host_backward_s = 6e-4;
+  double host_per_microbatch_s = 0;
+  double loss_bytes_per_logit = 12;  ///< HBM traffic per logit and direction
+  double optimizer_bytes_per_parameter = 40;
+  double optimizer_fixed_s = 0.01;
+  double grad_reduce_hidden = 0.9;  ///< share that overlap.grad_reduce / param_gather hides
+  double tp_hidden = 0.5;           ///< share that overlap.tp hides
+};
+
+/// A dated software profile (`list stacks`).
+struct Stack {
+  std::string name;  ///< empty: none was named, the framework's kernels hold
+  Framework framework = Framework::megatron;
+  std::string description;
+  Kernels kernels;
+  LossKind loss = LossKind::megatron;
+  OptimizerImpl optimizer_impl = OptimizerImpl::fused;
+  bool compile = false;
+  bool autocast = false;
+  Overlap overlap;
+  StackMemory memory;
+  StackTiming timing;
+};
+
+}  // namespace shardplan
