@@ -9,6 +9,7 @@
 #include "shardplan/core/cluster.hpp"
 #include "shardplan/core/names.hpp"
 #include "shardplan/core/run.hpp"
+#include "shardplan/physics/collective.hpp"
 
 namespace shardplan {
 
@@ -55,15 +56,6 @@ struct StageEstimate {
 
   const MemoryParts& peak() const noexcept { return moments[static_cast<std::size_t>(peak_moment)]; }
 };
-
-enum class Collective : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, send, broadcast };
-template <>
-inline constexpr std::array<std::string_view, 6> names_of<Collective> = {"all_reduce", "all_gather", "reduce_scatter",
-                                                                         "all_to_all", "send",       "broadcast"};
-enum class GroupKind : std::uint8_t { tensor, pipeline, data, context, expert, expert_data, embedding, expert_tensor };
-template <>
-inline constexpr std::array<std::string_view, 8> names_of<GroupKind> = {
-    "tensor", "pipeline", "data", "context", "expert", "expert_data", "embedding", "expert_tensor"};
 
 /// One collective of a step, as one GPU of the busiest stage sees it.
 struct CommunicationCall {

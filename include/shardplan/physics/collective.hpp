@@ -1,0 +1,21 @@
+// Kinds of collectives and the groups of ranks that make them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "shardplan/core/names.hpp"
+
+namespace shardplan {
+
+enum class Collective : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, send, broadcast };
+template <>
+inline constexpr std::array<std::string_view, 6> names_of<Collective> = {"all_reduce", "all_gather", "reduce_scatter",
+                                                                         "all_to_all", "send",       "broadcast"};
+enum class GroupKind : std::uint8_t { tensor, pipeline, data, context, expert, expert_data, embedding, expert_tensor };
+template <>
+inline constexpr std::array<std::string_view, 8> names_of<GroupKind> = {
+    "tensor", "pipeline", "data", "context", "expert", "expert_data", "embedding", "expert_tensor"};
+
+}  // namespace shardplan
