@@ -12,6 +12,11 @@
 
 namespace shardplan {
 
+enum class FabricType : std::uint8_t { infiniband, roce, efa, omni_path, ethernet };
+template <>
+inline constexpr std::array<std::string_view, 5> names_of<FabricType> = {"infiniband", "roce", "efa", "omni-path",
+                                                                         "ethernet"};
+
 /// How fast matrix products run on a GPU against its peak: tile model with wave quantisation.
 ///   time = max(waves * tile_flop * (k + k0)/k / (peak/SM * peak_fraction), bytes / (bandwidth * memory_fraction)) +
 ///   launch
@@ -25,7 +30,8 @@ struct GemmEfficiency {
   bool measured = false;           ///< false: the generic curve, results are "about"
 };
 
-/// Flash attention's share of the dense bf16 peak: e_inf * s / (s + s0), forward and backward.
+/// Flash attention's share of the dense bf16 peak: e_inf * s / (s + s0), forward and backward. FLOP are counted causal
+/// (half of the score matrix), 2.5 times as many in backward.
 struct AttentionEfficiency {
   double forward = 0.5;
   double backward = 0.35;
@@ -51,15 +57,14 @@ struct Gpu {
   std::string source;
   std::string trust;  ///< A, B or C
   GemmEfficiency gemm;
-  AttentionEfficiency attention;
+  AttentionEfficiency attention;     ///< FlashAttention-2 and PyTorch's own
+  AttentionEfficiency attention_v1;  ///< FlashAttention-1, Triton
+  AttentionEfficiency attention_v3;  ///< FlashAttention-3, Transformer Engine, cuDNN
+  /// Share of the NIC's line rate that collectives across nodes reach, by FabricType.
+  std::array<double, 5> inter_node_efficiency = {0.8, 0.8, 0.8, 0.8, 0.8};
 
   double peak(Precision precision) const noexcept { return peak_flop_per_s[static_cast<std::size_t>(precision)]; }
 };
-
-enum class FabricType : std::uint8_t { infiniband, roce, efa, omni_path, ethernet };
-template <>
-inline constexpr std::array<std::string_view, 5> names_of<FabricType> = {"infiniband", "roce", "efa", "omni-path",
-                                                                         "ethernet"};
 
 /// Per GPU and direction.
 struct Link {
@@ -78,9 +83,23 @@ struct Host {
 
 /// One measured point of the user's own (cluster file, `efficiency`).
 struct EfficiencyPoint {
-  std::array<double, 4> at{};  ///< gemm: m, n, k; attention: batch, heads, seq; collective: group, bytes
-  double value = 0;            ///< seconds
+  std::array<double, 4> at{};
+  double value = 0;  ///< seconds
 };
+
+/// The user's own measured tables.
+struct MeasuredEfficiency {
+  std::vector<EfficiencyPoint> gemm;                ///< at: m, n, k, Precision
+  std::vector<EfficiencyPoint> attention_forward;   ///< at: batch, heads, seq_length, head_dim
+  std::vector<EfficiencyPoint> attention_backward;  ///< at: batch, heads, seq_length, head_dim
+  std::vector<EfficiencyPoint> collectives;  ///< at: group size, message bytes, index into measured_collective_names
+
+  bool empty() const noexcept {
+    return gemm.empty() && attention_forward.empty() && attention_backward.empty() && collectives.empty();
+  }
+};
+inline constexpr std::array<std::string_view, 4> measured_collective_names = {"all_reduce", "all_gather",
+                                                                              "reduce_scatter", "all_to_all"};
 
 struct Cluster {
   std::string name;
@@ -95,6 +114,10 @@ struct Cluster {
   double price_per_gpu_hour = 0;
   bool has_price = false;
   std::string source;
+  MeasuredEfficiency measured;
+
+  /// Share of inter_node.bandwidth that collectives reach.
+  double inter_node_efficiency() const noexcept { return gpu.inter_node_efficiency[static_cast<std::size_t>(fabric)]; }
 };
 
 /// Where the traffic of a group of ranks runs.

@@ -84,6 +84,12 @@ enum class OptimizerImpl : std::uint8_t { foreach, fused, for_loop };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<OptimizerImpl> = {"foreach", "fused", "for_loop"};
 
+/// The kernels behind `attention: "flash"`: FlashAttention-1 and Triton, FlashAttention-2 and PyTorch's own,
+/// FlashAttention-3 and Transformer Engine (cuDNN).
+enum class FlashKernel : std::uint8_t { v1, v2, v3 };
+template <>
+inline constexpr std::array<std::string_view, 3> names_of<FlashKernel> = {"v1", "v2", "v3"};
+
 /// `training.overlap`, resolved.
 struct Overlap {
   bool grad_reduce = true;
@@ -104,19 +110,28 @@ struct StackMemory {
   bool index_copy_adapters = false;   ///< adapters written into a padded buffer keep their source
   double reserved_factor = 1.05;      ///< reserved / allocated
   bool logits_fragmentation = false;  ///< + 4TV where an unfused fp32 loss is the peak
+  // DeepSpeed's pools, in elements.
+  std::int64_t live_parameters = 0;  ///< ZeRO-3: gathered parameters alive at most; 0: no such pool
+  std::int64_t reduce_bucket = 0;    ///< ZeRO-2 and 3: one bucket of gradients
+  int reduce_buckets = 0;
+  std::int64_t gather_bucket = 0;  ///< ZeRO-1 and 2: one bucket of updated parameters
+  std::int64_t prefetch = 0;       ///< ZeRO-3: parameters fetched ahead
 };
 
 /// Constants of the step time that belong to the software (timing.md).
 struct StackTiming {
-  double elementwise_factor = 1.0;     ///< on the element-wise HBM bytes
+  double elementwise_factor = 1.0;     ///< on the element-wise HBM bytes, under torch.compile where it is used
+  double uncompiled_factor = 1.0;      ///< on top of it, without torch.compile
   double layout_copy_bytes_per_h = 0;  ///< eager Megatron's transposes, bytes per token and hidden element
   double host_forward_s = 4e-4;        ///< launch floor per layer and microbatch
   double host_backward_s = 6e-4;
   double host_per_microbatch_s = 0;
-  double loss_bytes_per_logit = 12;  ///< HBM traffic per logit and direction
+  double host_tensor_parallel_s = 0;  ///< more per layer, microbatch and direction where tensor > 1
+  double loss_bytes_per_logit = 12;   ///< HBM traffic per logit and direction
   double optimizer_bytes_per_parameter = 40;
   double optimizer_fixed_s = 0.01;
   double grad_reduce_hidden = 0.9;  ///< share that overlap.grad_reduce / param_gather hides
+  double fsdp_hidden = 0.85;        ///< the same of per-layer gathers and reduce-scatters (FSDP, ZeRO-3)
   double tp_hidden = 0.5;           ///< share that overlap.tp hides
 };
 
@@ -130,9 +145,11 @@ struct Stack {
   OptimizerImpl optimizer_impl = OptimizerImpl::fused;
   bool compile = false;
   bool autocast = false;
+  FlashKernel flash = FlashKernel::v2;  ///< what `attention: "flash"` runs
   Overlap overlap;
   StackMemory memory;
   StackTiming timing;
+  std::string source;
 };
 
 }  // namespace shardplan
