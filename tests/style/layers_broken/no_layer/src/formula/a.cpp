@@ -1,0 +1,1 @@
+#include "shardplan/core/run.hpp"

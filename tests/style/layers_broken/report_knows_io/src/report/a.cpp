@@ -1,0 +1,1 @@
+#include "shardplan/io/json_text.hpp"

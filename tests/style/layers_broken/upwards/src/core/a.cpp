@@ -1,0 +1,1 @@
+#include "shardplan/plan/estimate.hpp"
