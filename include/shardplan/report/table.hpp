@@ -44,7 +44,7 @@ class Table {
 
   /// GitHub's tables. Every column; '|' in a cell is escaped.
   std::string markdown() const;
-  /// RFC 4180 with "\n" line ends. Every column.
+  /// RFC 4180 with "\n" line ends. Every column; numbers lose the commas between their thousands.
   std::string csv() const;
 
  private:
