@@ -1,0 +1,91 @@
+// What each pipeline rank executes, in order, run-length coded: "3 x F, 253 x (F, BW), 3 x BW".
+//
+// A program knows no times. It is as short as the schedule's description (three runs a rank for 1F1B, whatever the
+// number of microbatches): writing it, and folding memory over it, costs nothing per op.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "shardplan/schedule/shape.hpp"
+
+namespace shardplan::schedule {
+
+/// Forward; backward for the input, for the weights, for both; a forward together with the full backward of another
+/// microbatch (DualPipe's F&B).
+enum class OpKind : std::uint8_t { F, B, W, BW, F_BW };
+
+/// One place of a repeated pattern. Microbatches are implicit: a chunk's n-th F is its n-th microbatch, and so on.
+struct Slot {
+  OpKind kind = OpKind::F;
+  std::uint16_t chunk = 0;           ///< of the rank; F_BW: of the forward
+  std::uint16_t backward_chunk = 0;  ///< F_BW only
+};
+
+constexpr Slot F(int chunk) noexcept { return {OpKind::F, static_cast<std::uint16_t>(chunk), 0}; }
+constexpr Slot B(int chunk) noexcept { return {OpKind::B, static_cast<std::uint16_t>(chunk), 0}; }
+constexpr Slot W(int chunk) noexcept { return {OpKind::W, static_cast<std::uint16_t>(chunk), 0}; }
+constexpr Slot BW(int chunk) noexcept { return {OpKind::BW, static_cast<std::uint16_t>(chunk), 0}; }
+constexpr Slot F_BW(int forward, int backward) noexcept {
+  return {OpKind::F_BW, static_cast<std::uint16_t>(forward), static_cast<std::uint16_t>(backward)};
+}
+
+/// The pattern, `count` times over.
+struct Run {
+  static constexpr std::size_t max_length = 6;
+  std::uint32_t count = 0;
+  std::uint32_t length = 0;
+  std::array<Slot, max_length> slots{};
+
+  const Slot* begin() const noexcept { return slots.data(); }
+  const Slot* end() const noexcept { return slots.data() + length; }
+};
+
+/// All ranks' op lists. Reused: writing a shape that was written before allocates nothing.
+struct Program {
+  Shape shape;
+  std::vector<Run> runs;                 ///< rank 0's, then rank 1's, ...
+  std::vector<std::uint32_t> first_run;  ///< of each rank; p + 1 entries
+
+  const Run* begin(int rank) const noexcept { return runs.data() + first_run[static_cast<std::size_t>(rank)]; }
+  const Run* end(int rank) const noexcept { return runs.data() + first_run[static_cast<std::size_t>(rank) + 1]; }
+};
+
+/// What a schedule's file writes one rank's order to.
+class RankWriter {
+ public:
+  explicit RankWriter(std::vector<Run>& runs) noexcept : runs_(runs) {}
+
+  /// Appends the pattern `count` times; nothing where count is not positive.
+  void repeat(int count, std::initializer_list<Slot> pattern);
+  void once(Slot slot) { repeat(1, {slot}); }
+
+ private:
+  std::vector<Run>& runs_;
+};
+
+/// Writes every rank's order of a legal shape (legality.hpp).
+void write_program(const Shape& shape, Program& program);
+
+/// Ops of a step over all ranks, an F_BW as one. Known without a program; cannot overflow.
+double count_ops(const Shape& shape) noexcept;
+
+/// One op with its microbatches spelled out.
+struct Op {
+  OpKind kind = OpKind::F;
+  int chunk = 0;
+  int stage = 0;  ///< virtual stage
+  int microbatch = 0;
+  int backward_chunk = 0;  ///< F_BW only, as the next two
+  int backward_stage = 0;
+  int backward_microbatch = 0;
+};
+
+/// Calls visit(const Op&) for every op of the rank, in order.
+template <class Visitor>
+void for_each_op(const Program& program, int rank, Visitor&& visit);
+
+}  // namespace shardplan::schedule

@@ -1,0 +1,60 @@
+// The integers that fix a pipeline schedule, and which virtual stages each rank holds.
+//
+// p ranks, m microbatches, v chunks a rank, S = p * v virtual stages in model order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "shardplan/core/names.hpp"
+#include "shardplan/core/run.hpp"
+
+namespace shardplan::schedule {
+
+/// Order of gpipe's and bfs' backward passes: as the microbatches came, or the reverse (autograd's own).
+enum class BackwardOrder : std::uint8_t { fifo, lifo };
+
+/// Where the virtual stages lie.
+///   loop: rank r holds r, r + p, r + 2p, ... (one chunk: the plain pipeline).
+///   vee: rank r holds r and 2p - 1 - r; the turn is on the last rank, both ends are on rank 0.
+///   bidirectional: rank r holds r and p - 1 - r, twice the parameters; half of the microbatches run each way.
+enum class Placement : std::uint8_t { loop, vee, bidirectional };
+
+struct Shape {
+  ScheduleKind kind = ScheduleKind::one_f_one_b;
+  int p = 1;
+  int m = 1;      ///< microbatches of a step; dualpipe: of both directions together
+  int v = 1;      ///< as `parallel.virtual_pipeline`: zb-v and dualpipe-v have 2, dualpipe has 1
+  int group = 0;  ///< interleaved: microbatches a chunk runs before the next chunk's turn; 0: p
+  BackwardOrder backward = BackwardOrder::fifo;
+
+  bool operator==(const Shape&) const = default;
+
+  int group_size() const noexcept { return group == 0 ? p : group; }
+  int virtual_stages() const noexcept { return p * v; }
+};
+
+Placement placement(ScheduleKind kind) noexcept;
+
+/// Chunks that a rank executes: v, and 2 for dualpipe (whose v is 1).
+constexpr int chunks_per_rank(ScheduleKind kind, int v) noexcept { return kind == ScheduleKind::dualpipe ? 2 : v; }
+constexpr int chunks_per_rank(const Shape& shape) noexcept { return chunks_per_rank(shape.kind, shape.v); }
+
+/// Microbatches that pass through one chunk of a rank: m, and m / 2 for dualpipe.
+constexpr int microbatches_per_chunk(const Shape& shape) noexcept {
+  return shape.kind == ScheduleKind::dualpipe ? shape.m / 2 : shape.m;
+}
+
+/// The virtual stage (0 to S - 1, model order) that a rank's chunk is.
+int stage_of(const Shape& shape, int rank, int chunk) noexcept;
+
+/// Whether B and W are separate ops, so that activations live until W.
+bool splits_backward(ScheduleKind kind) noexcept;
+
+}  // namespace shardplan::schedule
+
+namespace shardplan {
+template <>
+inline constexpr std::array<std::string_view, 2> names_of<schedule::BackwardOrder> = {"fifo", "lifo"};
+}  // namespace shardplan
