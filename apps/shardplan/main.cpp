@@ -1,1 +1,82 @@
-int main() { return 0; }
+// shardplan COMMAND [words] [flags]: finds the command, runs it, prints what it answers.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "command.hpp"
+#include "command_line.hpp"
+#include "help.hpp"
+#include "output.hpp"
+#include "output_style.hpp"
+#include "problems.hpp"
+#include "shardplan/version.hpp"
+
+namespace shardplan::cli {
+namespace {
+
+void complain(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+/// Puts a result in its place; a full disk must not look like success.
+int deliver(OutputFile& file, std::string_view text, int status) {
+  const std::string failure = file.commit(text);
+  if (failure.empty()) return status;
+  complain(fmt::format("shardplan: {}\n", failure));
+  return exit_input;
+}
+
+int reject(const Diagnostics& problems, const Arguments& arguments) {
+  complain(render_problems(problems, error_style(arguments), isatty(STDERR_FILENO) == 1));
+  return exit_input;
+}
+
+int run(std::span<const char* const> words) {
+  OutputFile file;
+  if (words.empty()) return deliver(file, short_help(), exit_ok);
+  const std::string_view name = words.front();
+  if (name == "--version") return deliver(file, "shardplan " SHARDPLAN_VERSION "\n", exit_ok);
+  if (name == "--help" || name == "-h") return deliver(file, long_help(), exit_ok);
+  const auto is_named = [&](const Command& command) { return command.name == name; };
+  const auto command = std::find_if(commands().begin(), commands().end(), is_named);
+  if (command == commands().end()) return reject(unknown_command(name), {});
+
+  const ParsedLine line = parse_command_line(*command, words.subspan(1));
+  if (line.help) return deliver(file, command_help(*command), exit_ok);
+  if (!line.problems.empty()) return reject(line.problems, line.arguments);
+  const Result<OutputStyle> style = output_style(line.arguments);
+  if (!style.ok()) return reject(style.problems, line.arguments);
+  const std::string failure = file.open(std::string(line.arguments.value("output").value_or("")));
+  if (!failure.empty()) return reject(usage_problem(failure).problems, line.arguments);
+
+  const Outcome outcome = command->run(line.arguments, style.value);
+  if (!outcome.problems.empty()) return reject(outcome.problems, line.arguments);
+  const int status = deliver(file, outcome.result, outcome.status);
+  complain(render_warnings(outcome.warnings, error_style(line.arguments)));
+  return status;
+}
+
+int report_bug(const char* what) {
+  complain(fmt::format("shardplan {} bug: {}; please report it with the command line and its input files\n",
+                       SHARDPLAN_VERSION, what));
+  return exit_internal;
+}
+
+}  // namespace
+}  // namespace shardplan::cli
+
+int main(int count, char** words) {
+  std::signal(SIGPIPE, SIG_DFL);
+  try {
+    return shardplan::cli::run({words + std::min(count, 1), words + count});
+  } catch (const std::exception& error) {
+    return shardplan::cli::report_bug(error.what());
+  } catch (...) {
+    return shardplan::cli::report_bug("an unknown exception");
+  }
+}

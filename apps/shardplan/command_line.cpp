@@ -1,0 +1,142 @@
+#include "command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shardplan/io/suggest.hpp"
+
+namespace shardplan::cli {
+namespace {
+
+/// The flag's name as people type it: `-o` where it has a letter.
+std::string shown(const Flag& flag) {
+  return flag.letter == 0 ? fmt::format("--{}", flag.name) : fmt::format("-{}", flag.letter);
+}
+
+std::string option_names(const Flag& flag) {
+  return flag.letter == 0 ? fmt::format("--{}", flag.name) : fmt::format("-{},--{}", flag.letter, flag.name);
+}
+
+/// Every flag of a command.
+std::vector<const Flag*> flags_of(const Command& command) {
+  std::vector<const Flag*> flags;
+  for (const std::span<const Flag> rows : command.flags) {
+    for (const Flag& row : rows) flags.push_back(&row);
+  }
+  return flags;
+}
+
+/// CLI11 says "--tp: 1 required TEXT missing"; this says what the flag wants.
+std::string missing_value(const Command& command, const std::string& message) {
+  for (const Flag* const flag : flags_of(command)) {
+    const std::string name = shown(*flag);
+    if (message.rfind(fmt::format("--{}:", flag->name), 0) != 0 && message.rfind(name + ":", 0) != 0) continue;
+    return flag->kind == ValueKind::none ? fmt::format("{} takes no value", name)
+                                         : fmt::format("{} needs a value: {} {}", name, name, flag->value);
+  }
+  return message;
+}
+
+std::string see_help(const Command& command) { return fmt::format("        (shardplan {} --help)", command.name); }
+
+}  // namespace
+
+std::string suggest_flag(const Command& command, std::string_view typed) {
+  while (!typed.empty() && typed.front() == '-') typed.remove_prefix(1);
+  typed = typed.substr(0, typed.find('='));
+  std::vector<std::string_view> words;
+  std::map<std::string_view, const Flag*> owner;
+  const auto add = [&](std::string_view word, const Flag* flag) {
+    if (!word.empty() && owner.emplace(word, flag).second) words.push_back(word);
+  };
+  const std::vector<const Flag*> flags = flags_of(command);
+  for (const Flag* const flag : flags) add(flag->name, flag);
+  for (const Flag* const flag : flags) {
+    for (std::string_view rest = flag->also; !rest.empty();) {
+      const std::size_t end = std::min(rest.find(' '), rest.size());
+      add(rest.substr(0, end), flag);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    add(flag->pointer.substr(flag->pointer.rfind('/') + 1), flag);
+  }
+  const std::string_view nearest = io::closest(typed, words);
+  return nearest.empty() ? std::string() : shown(*owner.at(nearest));
+}
+
+Diagnostics unknown_command(std::string_view typed) {
+  constexpr std::string_view see = "        (shardplan --help)";
+  std::string message;
+  if (typed.substr(0, 1) == "-" && typed.size() > 1) {
+    message = fmt::format("{} before a command; the command comes first: shardplan estimate {}{}", typed, typed, see);
+  } else if (std::ifstream(std::string(typed)).good()) {
+    message = fmt::format("unknown command \"{}\"; did you mean shardplan estimate {}?{}", typed, typed, see);
+  } else {
+    std::vector<std::string_view> names;
+    for (const Command& command : commands()) names.push_back(command.name);
+    message = fmt::format("unknown command \"{}\"{}{}", typed, io::did_you_mean(typed, names), see);
+  }
+  return usage_problem(std::move(message)).problems;
+}
+
+ParsedLine parse_command_line(const Command& command, std::span<const char* const> words) {
+  ParsedLine parsed;
+  const auto complain = [&](std::string message) {
+    parsed.problems.push_back({std::string(command_line_file), "", std::move(message), "", 0, 0});
+  };
+
+  CLI::App app;
+  app.set_help_flag();  // --help is generated from our rows
+  app.allow_extras();   // unknown flags and plain words are sorted out below
+  std::map<const CLI::Option*, const Flag*> rows;
+  for (const Flag* const flag : flags_of(command)) {
+    const bool is_switch = flag->kind == ValueKind::none;
+    CLI::Option* const option = is_switch ? app.add_flag(option_names(*flag)) : app.add_option(option_names(*flag));
+    if (!is_switch) option->expected(1);
+    option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    rows.emplace(option, flag);
+  }
+  const CLI::Option* const help = app.add_flag("-h,--help");
+
+  try {
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes the words last first
+  } catch (const CLI::ParseError& error) {
+    complain(missing_value(command, error.what()) + see_help(command));
+    return parsed;
+  }
+  parsed.help = help->count() > 0;
+
+  for (const std::string& word : app.remaining()) {
+    if (word.size() < 2 || word.front() != '-') {
+      parsed.arguments.words.push_back(word);
+      continue;
+    }
+    const std::string nearest = suggest_flag(command, word);
+    complain(fmt::format("unknown flag {}{}{}", word.substr(0, word.find('=')),
+                         nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest), see_help(command)));
+  }
+  if (parsed.problems.empty() && parsed.arguments.words.size() > command.most_words) {
+    complain(fmt::format("{} takes {}, not also \"{}\"{}", command.name,
+                         command.most_words == 0 ? std::string("only flags") : fmt::format("one {}", command.arguments),
+                         parsed.arguments.words[command.most_words], see_help(command)));
+  }
+
+  std::map<const CLI::Option*, std::size_t> taken;
+  for (const CLI::Option* const option : app.parse_order()) {
+    const auto row = rows.find(option);
+    if (row == rows.end()) continue;
+    const Flag& flag = *row->second;
+    const std::size_t occurrence = taken[option]++;
+    parsed.arguments.flags.push_back(
+        {&flag, flag.kind == ValueKind::none ? std::string(flag.fixed) : option->results().at(occurrence)});
+  }
+  return parsed;
+}
+
+}  // namespace shardplan::cli

@@ -1,0 +1,17 @@
+// What the terminal and the environment allow: colour, characters, columns.
+#pragma once
+
+namespace shardplan::cli {
+
+enum class ColorChoice { automatic, always, never };
+
+/// Colour on a stream: always, never, or where the stream is a terminal, NO_COLOR unset or empty and TERM not "dumb".
+bool wants_color(ColorChoice choice, int file_descriptor);
+
+/// Does LC_ALL, else LC_CTYPE, else LANG name UTF-8?
+bool locale_is_utf8();
+
+/// COLUMNS where it is a positive number, else (`on_stdout`) the width of the terminal on standard output, else 100.
+int terminal_width(bool on_stdout);
+
+}  // namespace shardplan::cli
