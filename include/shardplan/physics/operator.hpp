@@ -35,25 +35,29 @@ struct Operator {
   OperatorKind kind = OperatorKind::elementwise;
   Part part = Part::norm;
   Shard shard = Shard::replicated;
-  Covered covered = Covered::none;  ///< module whose recomputation drops `saved` down to `saved_recomputed`
-  Covered also_covered = Covered::none;  ///< a second, wider one that drops it to 0
-  bool trains = true;     ///< the base weights receive gradients
-  bool quantized = false; ///< the base weights are stored as peft.quant says
-  bool vector = false;    ///< norms, biases, sinks: not a matrix
+  Covered covered = Covered::none;       ///< module whose recomputation drops `saved` down to `saved_recomputed`
+  Covered also_covered = Covered::none;  ///< a second one, down to `saved_also_recomputed`
+  bool trains = true;                    ///< the base weights receive gradients
+  bool quantized = false;                ///< the base weights are stored as peft.quant says
+  bool vector = false;                   ///< norms, biases, sinks: not a matrix
 
   // Weights of this rank, before any data sharding.
   N parameters{};          ///< matrix and bias elements
+  N biases{};              ///< the bias elements among them (all of them, for a vector)
   N adapter_parameters{};  ///< low-rank adapters, always trained
   N rows{}, cols{};        ///< of one matrix (0: a vector)
   N matrices{};            ///< how many of them
+  N factored{};            ///< sum of rows + columns over the matrices as the model names them (q, k and v apart)
 
   // Saved for backward, bytes.
   N saved{};             ///< without recomputation
   N saved_recomputed{};  ///< of it, what stays when the module in `covered` is recomputed
 
+  N saved_also_recomputed{};
+
   // Work. A matrix product is batch x (m x k) times (k x n).
   N m{}, n{}, k{}, batch{};
-  N forward_flop{};          ///< scores in full
+  N forward_flop{};  ///< scores in full
   N input_gradient_flop{};
   N weight_gradient_flop{};  ///< 0 where the weights are frozen
   N score_flop{};            ///< the part of forward_flop that is attention scores
@@ -62,13 +66,21 @@ struct Operator {
 };
 
 enum class CollectiveName : std::uint8_t {
-  tp_all_reduce, tp_all_gather, tp_reduce_scatter, tp_regather,
-  cp_send, cp_all_gather, cp_reduce_scatter, cp_all_to_all,
-  ep_all_to_all, etp_all_gather, etp_reduce_scatter
+  tp_all_reduce,
+  tp_all_gather,
+  tp_reduce_scatter,
+  tp_regather,
+  cp_send,
+  cp_all_gather,
+  cp_reduce_scatter,
+  cp_all_to_all,
+  ep_all_to_all,
+  etp_all_gather,
+  etp_reduce_scatter
 };
 template <>
 inline constexpr std::array<std::string_view, 11> names_of<CollectiveName> = {
-    "tp_all_reduce", "tp_all_gather",     "tp_reduce_scatter", "tp_regather",    "cp_send",           "cp_all_gather",
+    "tp_all_reduce",     "tp_all_gather", "tp_reduce_scatter", "tp_regather",    "cp_send",           "cp_all_gather",
     "cp_reduce_scatter", "cp_all_to_all", "ep_all_to_all",     "etp_all_gather", "etp_reduce_scatter"};
 
 /// A collective that a layer makes for one microbatch.
@@ -77,8 +89,8 @@ struct LayerCollective {
   CollectiveName name = CollectiveName::tp_all_reduce;
   Collective op = Collective::all_reduce;
   GroupKind group = GroupKind::tensor;
-  N message{};    ///< bytes of the whole tensor over its group
-  N sent{};       ///< bytes one GPU sends per call
+  N message{};  ///< bytes of the whole tensor over its group
+  N sent{};     ///< bytes one GPU sends per call
   int forward_calls = 0;
   int backward_calls = 0;
   Covered covered = Covered::none;  ///< repeated in the forward part when this module (or the layer) is recomputed

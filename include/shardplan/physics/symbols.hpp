@@ -15,41 +15,43 @@ template <class N>
 struct Symbols {
   // Run
   N s{}, b{};
-  N t{};      ///< tensor parallel
-  N c{};      ///< context parallel
-  N e{};      ///< expert parallel
-  N x{};      ///< expert tensor parallel
-  N t_sp{};   ///< what divides tokens outside the tensor-parallel regions: t with sequence parallelism, else 1
-  N t_in{};   ///< what divides a column-parallel input as kept for backward: t_sp, or 1 where it is kept gathered
-  N w{};      ///< bytes of an activation element
-  N w_r{};    ///< bytes of an element of the residual stream (4 where autocast leaves it in fp32)
+  N t{};     ///< tensor parallel
+  N c{};     ///< context parallel
+  N e{};     ///< expert parallel
+  N x{};     ///< expert tensor parallel
+  N t_sp{};  ///< what divides tokens outside the tensor-parallel regions: t with sequence parallelism, else 1
+  N t_in{};  ///< what divides a column-parallel input as kept for backward: t_sp, or 1 where it is kept gathered
+  N w{};     ///< bytes of an activation element
+  N w_r{};   ///< bytes of an element of the residual stream (4 where autocast leaves it in fp32)
+  N w_m{};   ///< bytes of an element inside the MLP (4 behind an fp32 norm and a quantised linear)
   // Model
   N h{};
-  N V{};      ///< padded vocabulary
+  N V{};  ///< padded vocabulary
   // Attention
-  N a{};      ///< query heads
-  N k{};      ///< KV heads
-  N t_kv{};   ///< what divides KV heads: min(t, k), the rest of t replicates them
-  N d{};      ///< size of a query or key head
-  N d_v{};    ///< size of a value head
-  N r_q{};    ///< rank of the query latent (0: none)
-  N r_kv{};   ///< rank of the KV latent
-  N d_rope{}; ///< latent attention: positional part of d
-  N keys{};   ///< keys that a query is scored against: s, or the window
+  N a{};            ///< query heads
+  N k{};            ///< KV heads
+  N t_kv{};         ///< what divides KV heads: min(t, k), the rest of t replicates them
+  N d{};            ///< size of a query or key head
+  N d_v{};          ///< size of a value head
+  N r_q{};          ///< rank of the query latent (0: none)
+  N r_kv{};         ///< rank of the KV latent
+  N d_rope{};       ///< latent attention: positional part of d
+  N keys{};         ///< keys that a query is scored against: s, or the window
   N keys_causal{};  ///< mean number of keys under the causal mask: (s + 1)/2, or the window's sum
-  N i_a{};    ///< indexer heads (0: none)
-  N i_d{};    ///< size of an indexer head
+  N i_a{};          ///< indexer heads (0: none)
+  N i_d{};          ///< size of an indexer head
   // MLP
-  N f{};      ///< dense width
-  N E{};      ///< experts
-  N k_top{};  ///< experts a token goes to
-  N f_e{};    ///< width of an expert
-  N f_s{};    ///< width of the shared experts together
-  N f_p{};    ///< width of a dense MLP beside the experts
-  N u{};      ///< rows an expert rank receives over the balanced, dropless count: capacity factor x imbalance
+  N f{};         ///< dense width
+  N E{};         ///< experts
+  N k_top{};     ///< experts a token goes to
+  N f_e{};       ///< width of an expert
+  N f_s{};       ///< width of the shared experts together
+  N f_p{};       ///< width of a dense MLP beside the experts
+  N capacity{};  ///< rows sent over the dropless count: the capacity factor, or 1
+  N u{};         ///< rows an expert rank computes over the balanced, dropless count: capacity x imbalance
   // Adapters
-  N r{};      ///< rank of the low-rank adapters
-  N w_a{};    ///< bytes of an adapter's activation
+  N r{};    ///< rank of the low-rank adapters
+  N w_a{};  ///< bytes of an adapter's activation
 };
 
 /// Mean number of keys that a query sees under a causal mask: sum over i < s of min(i + 1, window), over s.

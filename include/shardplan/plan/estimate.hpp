@@ -10,6 +10,7 @@
 #include "shardplan/core/names.hpp"
 #include "shardplan/core/run.hpp"
 #include "shardplan/physics/collective.hpp"
+#include "shardplan/physics/counts.hpp"
 
 namespace shardplan {
 
@@ -136,28 +137,6 @@ struct ThroughputEstimate {
   double gpu_hours_per_1e12_tokens = 0;
   double price_per_1e12_tokens = 0;
   bool has_price = false;
-};
-
-struct ParametersByPart {
-  std::int64_t embedding = 0;
-  std::int64_t attention = 0;
-  std::int64_t mlp = 0;
-  std::int64_t experts = 0;
-  std::int64_t router = 0;
-  std::int64_t norm = 0;
-  std::int64_t head = 0;
-  std::int64_t adapters = 0;
-  std::int64_t total() const noexcept {
-    return embedding + attention + mlp + experts + router + norm + head + adapters;
-  }
-};
-
-struct ModelCounts {
-  std::int64_t parameters = 0;         ///< of the published model: no padding, tied once, adapters apart
-  std::int64_t active_parameters = 0;  ///< every parameter that a token passes
-  std::int64_t trainable_parameters = 0;
-  std::int64_t padded_vocab_size = 0;
-  ParametersByPart by_part;
 };
 
 /// One operator of one layer, for one GPU and one microbatch (`--detail`).

@@ -1,0 +1,296 @@
+// Self-attention: projections, rotary positions, the core, and its context-parallel traffic.
+#pragma once
+
+#include "shardplan/core/model.hpp"
+#include "shardplan/physics/operators/linear.hpp"
+#include "shardplan/physics/operators/norm.hpp"
+
+namespace shardplan {
+
+/// The attention core between the projections, for grouped-query and latent attention alike.
+template <class N>
+struct AttentionCore {
+  N query_width{};  ///< elements of q per token on this rank
+  N key_width{};    ///< of k, as the core's caller holds it
+  N value_width{};
+  N output_width{};
+  N heads{};                              ///< on this rank
+  bool view_of_fused_projection = false;  ///< v is a view that keeps the fused projection's whole output alive
+  N projection_width{};                   ///< elements of that output
+};
+
+/// What the core keeps (activations.md sections 1 to 3, measured):
+///   flash: q, k, v, output, fp32 log-sum-exp per head and token.
+///   (the output is the next projection's input, one storage unless the kernel writes another layout).
+///   eager: K and V expanded to all heads, probabilities (fp32 and a 16-bit cast where the softmax runs in fp32),
+///   with dropout a byte mask and the dropped probabilities. Recomputed, only q, k, v as they came and the output stay.
+/// FLOP: 2 T keys (d + d_v) per head forward, twice that backward (2.5 times for flash, which recomputes scores: the
+/// extra is not model FLOP and lives in the timing). Korthikanti et al. 2022 section 4; Dao et al. 2022 (2205.14135).
+template <class N>
+Operator<N> attention_core(const Symbols<N>& v, const LayerOptions& o, const AttentionCore<N>& core) {
+  Operator<N> op;
+  op.name = "attention";
+  op.kind = OperatorKind::attention;
+  op.part = Part::attention;
+  op.covered = Covered::core_attn;
+  const N tokens = v.s * v.b / v.c;
+  const N scores = core.heads * tokens * v.s;
+  const N compact = core.view_of_fused_projection
+                        ? v.w * tokens * (core.query_width + core.key_width + core.projection_width)
+                        : v.w * tokens * (core.query_width + core.key_width + core.value_width);
+  const N expanded = v.w * tokens * (2.0 * core.query_width + core.heads * v.d_v);
+  op.saved_recomputed = compact;
+  if (o.attention == AttentionKernel::eager) {
+    double score_bytes = o.activations_fp32 ? 4 : o.kernels.softmax == SoftmaxKernel::fp32 ? 6 : 2;
+    // A 16-bit cast of fp32 probabilities is not kept once dropout follows: 4 + mask 1 + dropped 2.
+    if (o.attention_dropout) score_bytes = o.activations_fp32 ? 9 : o.kernels.softmax == SoftmaxKernel::fp32 ? 7 : 5;
+    op.saved = expanded + N(score_bytes) * scores;
+  } else {
+    const N output = v.w * tokens * core.output_width;
+    op.saved = (o.kernels.kv_expanded ? expanded : compact) + output + 4.0 * core.heads * tokens;
+    op.saved_recomputed = op.saved_recomputed + output;
+  }
+  op.m = tokens;
+  op.n = v.keys;
+  op.k = v.d;
+  op.batch = core.heads;
+  op.forward_flop = 2.0 * tokens * v.keys * core.heads * (v.d + v.d_v);
+  op.score_flop = op.forward_flop;
+  op.input_gradient_flop = 2.0 * op.forward_flop;
+  if (o.attention == AttentionKernel::eager) {
+    op.forward_bytes = 13.0 * scores;
+    op.backward_bytes = 19.0 * scores;
+  }
+  return op;
+}
+
+/// Rotary embedding: saves only the shared tables; reads and writes q and k.
+template <class N>
+Operator<N> rotary(const Symbols<N>& v, N rotated_width) {
+  Operator<N> op;
+  op.name = "rotary";
+  op.part = Part::attention;
+  op.forward_bytes = 2.0 * v.w * (v.s * v.b / v.c) * rotated_width;
+  op.backward_bytes = op.forward_bytes;
+  return op;
+}
+
+/// Traffic of context parallelism around the core (physics: ring sends K and V c - 1 times forward and twice that
+/// backward, where dK and dV travel too; all_gather gathers K and V in both passes and reduce-scatters their gradients;
+/// a2a exchanges q, k, v and the output: Ulysses, arXiv:2309.14509).
+template <class N>
+void context_collectives(const Symbols<N>& v, const LayerOptions& o, N query_width, N key_width, N value_width,
+                         int context, OperatorList<N>& list) {
+  if (!o.context) return;
+  const N tokens = v.s * v.b / v.c;
+  const N key_value = v.w * tokens * (key_width + value_width);
+  LayerCollective<N> call;
+  call.group = GroupKind::context;
+  switch (o.context_comm) {
+    case ContextComm::ring:
+      call.name = CollectiveName::cp_send;
+      call.op = Collective::send;
+      call.message = key_value;
+      call.sent = key_value;
+      call.forward_calls = context - 1;
+      call.backward_calls = 2 * (context - 1);
+      list.collectives.add(call);
+      break;
+    case ContextComm::all_gather:
+      call.name = CollectiveName::cp_all_gather;
+      call.op = Collective::all_gather;
+      call.message = v.c * key_value;
+      call.sent = (v.c - 1.0) * key_value;
+      call.forward_calls = 1;
+      call.backward_calls = 1;
+      list.collectives.add(call);
+      call.name = CollectiveName::cp_reduce_scatter;
+      call.op = Collective::reduce_scatter;
+      call.forward_calls = 0;
+      list.collectives.add(call);
+      break;
+    case ContextComm::a2a:
+      call.name = CollectiveName::cp_all_to_all;
+      call.op = Collective::all_to_all;
+      call.message = v.w * tokens * (query_width + (key_width + value_width) / 2.0);
+      call.sent = (v.c - 1.0) / v.c * call.message;
+      call.forward_calls = 2;
+      call.backward_calls = 2;
+      list.collectives.add(call);
+      break;
+  }
+}
+
+/// Grouped-query attention from the norm's output to o_proj's output.
+template <class N>
+void grouped_query_attention(const Symbols<N>& v, const LayerOptions& o, const AttentionShape& shape, int context,
+                             bool input_already_kept, OperatorList<N>& list) {
+  const N tokens = v.s * v.b / v.c;
+  const N query = v.a * v.d / v.t;
+  const N key = v.k * v.d / v.t_kv;
+  const N value = v.k * v.d_v / v.t_kv;
+  const N query_out = shape.output_gate ? 2.0 * v.a * v.d : v.a * v.d;
+  LinearSpec<N> in;
+  in.name = "qkv";
+  in.in = v.h;
+  in.in_divisor = 1.0;
+  in.tokens = tokens;
+  in.input_tokens = v.s * v.b / (v.c * v.t_in);
+  in.width = v.w;
+  in.bias = shape.qkv_bias;
+  in.input_already_kept = input_already_kept;
+  Operator<N> qkv = shape.keys_are_values
+                        ? linear(v, o, in, {{MatrixId::q_proj, query_out, v.t}, {MatrixId::k_proj, v.k * v.d, v.t_kv}})
+                        : linear(v, o, in,
+                                 {{MatrixId::q_proj, query_out, v.t},
+                                  {MatrixId::k_proj, v.k * v.d, v.t_kv},
+                                  {MatrixId::v_proj, v.k * v.d_v, v.t_kv}});
+  qkv.covered = Covered::layernorm;
+  if (o.index_copy_adapters && (o.adapted & set_of(MatrixId::q_proj, MatrixId::k_proj, MatrixId::v_proj)) != 0) {
+    qkv.saved = qkv.saved + v.w * tokens * (query + value);
+  }
+  list.operators.add(qkv);
+  const bool fused_view = o.kernels.qkv == QkvLayout::fused && o.rope && o.attention != AttentionKernel::eager;
+  if (shape.qk_norm != QkNorm::none) {
+    NormSpec<N> spec;
+    spec.name = "qk_norm";
+    spec.width = query + key;
+    spec.tokens = tokens;
+    spec.element = v.w;
+    spec.statistics_rows = tokens * (shape.qk_norm == QkNorm::full ? N(2.0) : v.a / v.t + v.k / v.t_kv);
+    spec.weights = shape.qk_norm == QkNorm::per_head    ? 2.0 * v.d
+                   : shape.qk_norm == QkNorm::full      ? query + key
+                   : shape.qk_norm == QkNorm::each_head ? query + key
+                                                        : N(0.0);
+    spec.input_already_kept = fused_view;
+    list.operators.add(norm_operator(v, o, spec));
+  }
+  if (o.rope) list.operators.add(rotary(v, query + key));
+  AttentionCore<N> core;
+  core.query_width = query;
+  core.key_width = key;
+  core.value_width = value;
+  core.output_width = v.a * v.d_v / v.t;
+  core.heads = v.a / v.t;
+  core.view_of_fused_projection = fused_view;
+  core.projection_width = query + key + value;
+  Operator<N> attention = attention_core(v, o, core);
+  if (shape.sinks) {
+    attention.parameters = v.a / v.t;
+    attention.biases = attention.parameters;
+    attention.vector = true;
+    attention.trains = o.base_trains;
+    attention.shard = Shard::tensor;
+  }
+  list.operators.add(attention);
+  context_collectives(v, o, query, key, value, context, list);
+  LinearSpec<N> out;
+  out.name = "attention_output";
+  out.in = v.a * v.d_v;
+  out.in_divisor = v.t;
+  out.tokens = tokens;
+  out.input_tokens = tokens;
+  out.width = v.w;
+  out.bias = shape.output_bias;
+  out.input_already_kept =
+      o.attention != AttentionKernel::eager && !o.kernels.attention_output_copy && !o.attention_copy_for_a2a;
+  list.operators.add(linear(v, o, out, {{MatrixId::o_proj, v.h, N(1.0)}}));
+}
+
+/// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): low-rank latents for queries and for
+/// keys and values, each behind a norm; the up-projections are cut over the tensor ranks, the rest is replicated.
+template <class N>
+void latent_attention(const Symbols<N>& v, const LayerOptions& o, const AttentionShape& shape, int context,
+                      bool input_already_kept, OperatorList<N>& list) {
+  const N tokens = v.s * v.b / v.c;
+  const N one = 1.0;
+  const N nope = v.d - v.d_rope;
+  const N query = v.a * v.d / v.t;
+  const N value = v.a * v.d_v / v.t;
+  LinearSpec<N> down;
+  down.name = "latents";
+  down.in = v.h;
+  down.in_divisor = 1.0;
+  down.tokens = tokens;
+  down.input_tokens = v.s * v.b / (v.c * v.t_in);
+  down.width = v.w;
+  down.bias = shape.qkv_bias;
+  down.input_already_kept = input_already_kept;
+  const bool query_latent = shape.q_lora_rank > 0;
+  if (query_latent) {
+    down.shard = Shard::replicated;
+    Operator<N> op =
+        linear(v, o, down, {{MatrixId::q_a_proj, v.r_q, one}, {MatrixId::kv_a_proj, v.r_kv + v.d_rope, one}});
+    op.covered = Covered::layernorm;
+    list.operators.add(op);
+  } else {
+    Operator<N> op =
+        linear(v, o, down, {{MatrixId::q_proj, v.a * v.d, v.t}, {MatrixId::kv_a_proj, v.r_kv + v.d_rope, one}});
+    op.covered = Covered::layernorm;
+    list.operators.add(op);
+  }
+  const N latent = query_latent ? v.r_q + v.r_kv : v.r_kv;
+  NormSpec<N> spec;
+  spec.name = "latent_norm";
+  spec.width = latent;
+  spec.tokens = tokens;
+  spec.element = v.w;
+  spec.weights = latent;
+  spec.statistics_rows = query_latent ? 2.0 * tokens : tokens;
+  list.operators.add(norm_operator(v, o, spec));
+  LinearSpec<N> up;
+  up.in_divisor = 1.0;
+  up.tokens = tokens;
+  up.input_tokens = tokens;
+  up.width = v.w;
+  if (query_latent) {
+    up.name = "query_up";
+    up.in = v.r_q;
+    list.operators.add(linear(v, o, up, {{MatrixId::q_b_proj, v.a * v.d, v.t}}));
+  }
+  up.name = "key_value_up";
+  up.in = v.r_kv;
+  list.operators.add(linear(v, o, up, {{MatrixId::kv_b_proj, v.a * (nope + v.d_v), v.t}}));
+  if (shape.indexer_heads > 0) {
+    LinearSpec<N> index;
+    index.name = "indexer";
+    index.in_divisor = 1.0;
+    index.tokens = tokens;
+    index.input_tokens = tokens;
+    index.width = v.w;
+    index.shard = Shard::replicated;
+    index.in = v.r_q;
+    index.input_already_kept = true;
+    list.operators.add(linear(v, o, index, {{MatrixId::indexer_q_proj, v.i_a * v.i_d, one}}));
+    index.name = "indexer_key";
+    index.in = v.h;
+    list.operators.add(
+        linear(v, o, index, {{MatrixId::indexer_k_proj, v.i_d, one}, {MatrixId::indexer_weights, v.i_a, one}}));
+    list.operators.add(vector_weights("indexer_norm", Part::norm, o, 2.0 * v.i_d));
+  }
+  if (o.rope) list.operators.add(rotary(v, (v.a / v.t + 1.0) * v.d_rope));
+  AttentionCore<N> core;
+  core.query_width = query;
+  core.key_width = query;
+  core.value_width = value;
+  core.output_width = value;
+  core.heads = v.a / v.t;
+  Operator<N> attention = attention_core(v, o, core);
+  attention.also_covered = Covered::mla_up_proj;  // q, k and v are the up-projections' outputs
+  attention.saved_also_recomputed = attention.saved - v.w * tokens * (2.0 * query + value);
+  list.operators.add(attention);
+  context_collectives(v, o, query, query, value, context, list);
+  LinearSpec<N> out;
+  out.name = "attention_output";
+  out.in = v.a * v.d_v;
+  out.in_divisor = v.t;
+  out.tokens = tokens;
+  out.input_tokens = tokens;
+  out.width = v.w;
+  out.bias = shape.output_bias;
+  out.input_already_kept =
+      o.attention != AttentionKernel::eager && !o.kernels.attention_output_copy && !o.attention_copy_for_a2a;
+  list.operators.add(linear(v, o, out, {{MatrixId::o_proj, v.h, one}}));
+}
+
+}  // namespace shardplan

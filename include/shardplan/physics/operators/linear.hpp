@@ -1,0 +1,107 @@
+// Matrix products with weights: parameters, work, what they keep of their input, low-rank adapters on them.
+#pragma once
+
+#include <initializer_list>
+
+#include "shardplan/physics/layer_options.hpp"
+#include "shardplan/physics/operator.hpp"
+#include "shardplan/physics/symbols.hpp"
+
+namespace shardplan {
+
+/// One named matrix of a fused product, in the model's own (uncut) widths.
+template <class N>
+struct NamedMatrix {
+  MatrixId id;
+  N out;      ///< rows of the weight
+  N divisor;  ///< what divides `out` (column) on this rank
+};
+
+/// A product of `tokens` rows with one or more matrices that read the same input of width `in`.
+///
+/// FLOP: 2mnk forward, 2mnk for the input's gradient, 2mnk for the weights' gradient where they train.
+/// Saved: the input once, if the weights train or a plain adapter reads it; a copy per adapted matrix otherwise.
+/// Adapters: r(in + out) per matrix, A cut with a row-cut input, B cut with a column-cut output (Hu et al. 2021,
+/// arXiv:2106.09685, section 4.1; Megatron-Bridge cuts them so).
+template <class N>
+struct LinearSpec {
+  std::string_view name;
+  Part part = Part::attention;
+  N in{};            ///< uncut input width
+  N in_divisor{};    ///< what divides it here (row cut), else 1
+  N tokens{};        ///< rows of the product on this rank
+  N input_tokens{};  ///< rows of the input that are kept for backward
+  N width{};         ///< bytes of an element of the input
+  bool bias = false;
+  bool input_already_kept = false;  ///< another operator keeps the same storage
+  Shard shard = Shard::tensor;
+};
+
+template <class N>
+Operator<N> linear(const Symbols<N>& v, const LayerOptions& o, const LinearSpec<N>& spec,
+                   std::initializer_list<NamedMatrix<N>> matrices) {
+  Operator<N> op;
+  op.name = spec.name;
+  op.kind = OperatorKind::gemm;
+  op.part = spec.part;
+  op.shard = spec.shard;
+  op.trains = o.base_trains;
+  op.quantized = o.quantized;
+  const N in_local = spec.in / spec.in_divisor;
+  N out_local = 0.0, copies = 0.0, adapter_outputs = 0.0;
+  bool any_plain_adapter = false, any_adapter = false;
+  for (const NamedMatrix<N>& matrix : matrices) {
+    const N out = matrix.out / matrix.divisor;
+    out_local = out_local + out;
+    op.factored = op.factored + out + in_local;
+    if (!contains(o.adapted, matrix.id)) continue;
+    any_adapter = true;
+    op.adapter_parameters = op.adapter_parameters + v.r * (in_local + out);
+    if (o.dora) op.adapter_parameters = op.adapter_parameters + out;
+    adapter_outputs = adapter_outputs + v.w_a * v.r * spec.tokens;
+    if (o.adapter_input == AdapterInput::shared) {
+      any_plain_adapter = true;
+    } else {
+      const N mask = o.adapter_mask ? 1.0 : 0.0;
+      copies = copies + (N(o.adapter_copy_bytes) + mask) * spec.input_tokens * in_local;
+    }
+  }
+  op.rows = out_local;
+  op.cols = in_local;
+  op.matrices = 1.0;
+  op.parameters = out_local * in_local;
+  if (spec.bias) {
+    op.biases = out_local;  // a row cut leaves the outputs whole, and with them the bias
+    op.parameters = op.parameters + op.biases;
+  }
+  const bool base_keeps = o.base_trains || any_plain_adapter || (o.quantized && o.quantized_keeps_input) ||
+                          (o.adapter_fused && any_adapter);
+  if (base_keeps && !spec.input_already_kept) op.saved = spec.width * spec.input_tokens * in_local;
+  op.saved = op.saved + copies + adapter_outputs;
+  if (o.autocast_copies) op.saved = op.saved + 2.0 * out_local * in_local;
+  op.m = spec.tokens;
+  op.n = out_local;
+  op.k = in_local;
+  op.batch = 1.0;
+  op.forward_flop = 2.0 * spec.tokens * out_local * in_local + 2.0 * spec.tokens * op.adapter_parameters;
+  op.input_gradient_flop = op.forward_flop;
+  op.weight_gradient_flop = 2.0 * spec.tokens * op.adapter_parameters;
+  if (o.base_trains) op.weight_gradient_flop = op.weight_gradient_flop + 2.0 * spec.tokens * out_local * in_local;
+  return op;
+}
+
+/// A vector of weights over the hidden size or another width: norms, sinks, layer scales.
+template <class N>
+Operator<N> vector_weights(std::string_view name, Part part, const LayerOptions& o, N elements) {
+  Operator<N> op;
+  op.name = name;
+  op.kind = OperatorKind::norm;
+  op.part = part;
+  op.trains = o.base_trains;
+  op.vector = true;
+  op.parameters = elements;
+  op.biases = elements;
+  return op;
+}
+
+}  // namespace shardplan
