@@ -133,6 +133,7 @@ struct StackTiming {
   double grad_reduce_hidden = 0.9;  ///< share that overlap.grad_reduce / param_gather hides
   double fsdp_hidden = 0.85;        ///< the same of per-layer gathers and reduce-scatters (FSDP, ZeRO-3)
   double tp_hidden = 0.5;           ///< share that overlap.tp hides
+  double expert_hidden = 0;         ///< share of the expert all-to-all that hides behind its layer's compute
 };
 
 /// A dated software profile (`list stacks`).
@@ -145,7 +146,8 @@ struct Stack {
   OptimizerImpl optimizer_impl = OptimizerImpl::fused;
   bool compile = false;
   bool autocast = false;
-  FlashKernel flash = FlashKernel::v2;  ///< what `attention: "flash"` runs
+  FlashKernel flash = FlashKernel::v2;       ///< what `attention: "flash"` runs
+  bool tensor_is_sequence_parallel = false;  ///< its tensor parallelism always shards the sequence too (torchtitan)
   Overlap overlap;
   StackMemory memory;
   StackTiming timing;
