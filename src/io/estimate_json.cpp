@@ -1,0 +1,269 @@
+#include "shardplan/io/estimate_json.hpp"
+
+#include "json_writer.hpp"
+#include "shardplan/version.hpp"
+
+namespace shardplan::io {
+namespace {
+
+constexpr JsonWriter::Lines one_line = JsonWriter::Lines::one;
+
+/// The group as the schema names it: what splits an expert's matrices counts as expert traffic.
+std::string_view group_name(GroupKind group) noexcept {
+  return name(group == GroupKind::expert_tensor ? GroupKind::expert : group);
+}
+
+void write_model(JsonWriter& out, const Model& model, const ModelCounts& counts) {
+  out.begin_object("model");
+  out.text("name", model.name);
+  out.integer("parameters", counts.parameters);
+  out.integer("active_parameters", counts.active_parameters);
+  out.integer("trainable_parameters", counts.trainable_parameters);
+  out.integer("padded_vocab_size", counts.padded_vocab_size);
+  out.begin_object("parameters_by_part", one_line);
+  out.integer("embedding", counts.by_part.embedding);
+  out.integer("attention", counts.by_part.attention);
+  out.integer("mlp", counts.by_part.mlp);
+  out.integer("experts", counts.by_part.experts);
+  out.integer("router", counts.by_part.router);
+  out.integer("norm", counts.by_part.norm);
+  out.integer("head", counts.by_part.head);
+  out.integer("adapters", counts.by_part.adapters);
+  out.end_object();
+  out.end_object();
+}
+
+void write_parts(JsonWriter& out, const MemoryParts& parts) {
+  out.integer("parameters_bytes", parts.parameters);
+  out.integer("gradients_bytes", parts.gradients);
+  out.integer("optimizer_bytes", parts.optimizer);
+  out.integer("activations_bytes", parts.activations);
+  out.integer("transient_bytes", parts.transient);
+  out.integer("communication_buffers_bytes", parts.communication_buffers);
+  out.integer("framework_bytes", parts.framework);
+  out.integer("total_bytes", parts.total());
+}
+
+void write_stage(JsonWriter& out, const StageEstimate& stage, bool detail) {
+  out.begin_object();
+  out.integer("stage", stage.stage);
+  out.integer("layers", stage.layers);
+  out.integer("parameters", stage.parameters);
+  out.integer("in_flight_microbatches", stage.in_flight_microbatches);
+  if (detail) out.integer("in_flight_chunks", stage.in_flight_chunks);
+  out.text("peak_moment", name(stage.peak_moment));
+  write_parts(out, stage.peak());
+  out.integer("reserved_bytes", stage.reserved_bytes);
+  out.integer("host_bytes", stage.host_bytes);
+  out.integer("nvme_bytes", stage.nvme_bytes);
+  out.begin_object("moments");
+  for (std::size_t i = 0; i < moment_count; ++i) {
+    if (!stage.has_moment[i]) continue;
+    out.begin_object(names_of<Moment>[i], one_line);
+    write_parts(out, stage.moments[i]);
+    out.end_object();
+  }
+  out.end_object();
+  out.end_object();
+}
+
+void write_memory(JsonWriter& out, const Estimate& estimate, bool detail) {
+  out.begin_object("memory");
+  out.integer("capacity_bytes", estimate.capacity_bytes);
+  out.integer("peak_bytes", estimate.peak_bytes);
+  out.integer("peak_stage", estimate.peak_stage);
+  out.text("peak_moment", name(estimate.stages[static_cast<std::size_t>(estimate.peak_stage)].peak_moment));
+  out.integer("reserved_bytes", estimate.reserved_bytes);
+  out.begin_array("reserved_band_bytes", one_line);
+  out.integer("", estimate.reserved_low_bytes);
+  out.integer("", estimate.reserved_high_bytes);
+  out.end_array();
+  out.integer("headroom_bytes", estimate.headroom_bytes);
+  out.boolean("fits", estimate.fits);
+  out.integer("host_bytes_per_node", estimate.host_bytes_per_node);
+  out.integer("nvme_bytes_per_node", estimate.nvme_bytes_per_node);
+  out.begin_array("stages");
+  for (const StageEstimate& stage : estimate.stages) write_stage(out, stage, detail);
+  out.end_array();
+  out.end_object();
+}
+
+void write_communication(JsonWriter& out, const Estimate& estimate) {
+  out.begin_object("communication");
+  out.begin_array("calls");
+  for (const CommunicationCall& call : estimate.communication) {
+    out.begin_object({}, one_line);
+    out.text("name", call.name);
+    out.text("op", name(call.op));
+    out.text("group", group_name(call.group));
+    out.integer("group_size", call.group_size);
+    out.text("scope", name(call.scope));
+    out.integer("calls_per_step", call.calls_per_step);
+    out.integer("message_bytes", call.message_bytes);
+    out.integer("sent_bytes_per_step", call.sent_bytes_per_step);
+    out.real("time_s", call.time_s);
+    out.real("exposed_s", call.exposed_s);
+    out.end_object();
+  }
+  out.end_array();
+  const SentBytes& sent = estimate.sent;
+  out.begin_object("sent_bytes_per_step", one_line);
+  out.integer("tensor", sent.tensor);
+  out.integer("pipeline", sent.pipeline);
+  out.integer("data", sent.data);
+  out.integer("context", sent.context);
+  out.integer("expert", sent.expert);
+  out.integer("total", sent.total());
+  out.end_object();
+  out.end_object();
+}
+
+void write_pipeline(JsonWriter& out, const PipelineEstimate& pipeline) {
+  out.begin_object("pipeline", one_line);
+  out.text("schedule", name(pipeline.schedule));
+  out.integer("num_microbatches", pipeline.num_microbatches);
+  out.real("bubble_fraction", pipeline.bubble_fraction);
+  out.real("ideal_bubble_fraction", pipeline.ideal_bubble_fraction);
+  out.end_object();
+}
+
+void write_time(JsonWriter& out, const TimeEstimate& time) {
+  out.begin_object("time");
+  out.real("step_s", time.step_s);
+  out.real("compute_s", time.compute_s);
+  out.real("recompute_s", time.recompute_s);
+  out.real("communication_exposed_s", time.communication_exposed_s);
+  out.real("bubble_s", time.bubble_s);
+  out.real("optimizer_s", time.optimizer_s);
+  out.real("offload_s", time.offload_s);
+  out.begin_array("step_band_s", one_line);
+  out.real("", time.band_low_s);
+  out.real("", time.band_high_s);
+  out.end_array();
+  out.end_object();
+}
+
+void write_throughput(JsonWriter& out, const ThroughputEstimate& throughput) {
+  constexpr double tera = 1e12;
+  out.begin_object("throughput");
+  out.real("tokens_per_s", throughput.tokens_per_s);
+  out.real("tokens_per_s_per_gpu", throughput.tokens_per_s_per_gpu);
+  out.real("samples_per_s", throughput.samples_per_s);
+  out.real("model_flop_per_token", throughput.model_flop_per_token);
+  out.real("score_flop_per_token", throughput.score_flop_per_token);
+  out.real("peak_tflops_per_gpu", throughput.peak_flop_per_s / tera);
+  out.real("model_tflops_per_gpu", throughput.model_flop_per_s_per_gpu / tera);
+  out.real("hardware_tflops_per_gpu", throughput.hardware_flop_per_s_per_gpu / tera);
+  out.real("mfu", throughput.mfu);
+  out.real("hfu", throughput.hfu);
+  out.real("mfu_causal", throughput.mfu_causal);
+  out.real("mfu_6n", throughput.mfu_6n);
+  out.real("gpu_hours_per_1e12_tokens", throughput.gpu_hours_per_1e12_tokens);
+  if (throughput.has_price) {
+    out.real("price_per_1e12_tokens", throughput.price_per_1e12_tokens);
+  } else {
+    out.null("price_per_1e12_tokens");
+  }
+  out.end_object();
+}
+
+void write_measured(JsonWriter& out, const Measured& measured) {
+  out.begin_object("measured", one_line);
+  out.real("mfu", measured.mfu);
+  out.real("mfu_causal", measured.mfu_causal);
+  out.real("hfu", measured.hfu);
+  out.real("ratio_to_estimate", measured.ratio_to_estimate);
+  out.end_object();
+}
+
+void write_warnings(JsonWriter& out, const Warnings& warnings) {
+  out.begin_array("warnings");
+  for (const Warning& warning : warnings) {
+    out.begin_object({}, one_line);
+    out.text("code", warning.code);
+    out.text("path", warning.path);
+    out.text("message", warning.message);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_detail(JsonWriter& out, const EstimateDetail& detail) {
+  out.begin_array("layers");
+  for (const LayerDetail& layer : detail.layers) {
+    out.begin_object();
+    out.integer("first", layer.first);
+    out.integer("count", layer.count);
+    out.text("kind", layer.moe ? "moe" : "dense");
+    out.integer("saved_bytes", layer.saved_bytes);
+    out.integer("kept_bytes", layer.kept_bytes);
+    out.begin_array("operators");
+    for (const OperatorDetail& row : layer.operators) {
+      out.begin_object({}, one_line);
+      out.text("name", row.name);
+      out.text("kind", row.kind);
+      out.integer("parameters", row.parameters);
+      out.integer("saved_bytes", row.saved_bytes);
+      out.count("forward_flop", row.forward_flop);
+      out.count("backward_flop", row.backward_flop);
+      out.count("forward_hbm_bytes", row.forward_hbm_bytes);
+      out.real("forward_s", row.forward_s);
+      out.real("backward_s", row.backward_s);
+      out.integer("sent_bytes", row.sent_bytes);
+      out.end_object();
+    }
+    out.end_array();
+    out.end_object();
+  }
+  out.end_array();
+  out.begin_object("embedding", one_line);
+  out.integer("saved_bytes", detail.embedding_saved_bytes);
+  out.end_object();
+  out.begin_object("final_norm", one_line);
+  out.integer("saved_bytes", detail.final_norm_saved_bytes);
+  out.end_object();
+  out.begin_object("head", one_line);
+  out.integer("saved_bytes", detail.head_saved_bytes);
+  out.integer("peak_bytes", detail.head_peak_bytes);
+  out.end_object();
+  out.integer("backward_transient_bytes", detail.backward_transient_bytes);
+}
+
+/// Writes the document; returns the pointers of the numbers that are not known.
+std::vector<std::string> write_document(std::string& text, const Run& run, const Estimate& estimate,
+                                        const EstimateContext& context, const Warnings& warnings) {
+  JsonWriter out;
+  out.begin_object();
+  out.text("schema", "shardplan/estimate/v1");
+  out.text("version", SHARDPLAN_VERSION);
+  out.json("run", context.run_json);
+  write_model(out, run.model, estimate.model);
+  write_memory(out, estimate, context.detail != nullptr);
+  write_communication(out, estimate);
+  write_pipeline(out, estimate.pipeline);
+  write_time(out, estimate.time);
+  write_throughput(out, estimate.throughput);
+  if (context.measured != nullptr) write_measured(out, *context.measured);
+  write_warnings(out, warnings);
+  if (context.detail != nullptr) write_detail(out, *context.detail);
+  out.end_object();
+  text = out.str() + '\n';
+  return out.unknown();
+}
+
+}  // namespace
+
+std::string estimate_json(const Run& run, const Estimate& estimate, const EstimateContext& context) {
+  Warnings warnings = context.warnings != nullptr ? *context.warnings : Warnings();
+  std::string text;
+  const std::vector<std::string> unknown = write_document(text, run, estimate, context, warnings);
+  if (unknown.empty()) return text;
+  // Warnings stand before the detail: only a second pass can tell of everything.
+  for (const std::string& pointer : unknown) {
+    warnings.push_back({"unknown_value", pointer, pointer + " cannot be known for this run"});
+  }
+  write_document(text, run, estimate, context, warnings);
+  return text;
+}
+
+}  // namespace shardplan::io

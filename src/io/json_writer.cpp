@@ -1,0 +1,116 @@
+#include "json_writer.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+
+namespace shardplan::io {
+namespace {
+
+/// Escapes what JSON demands. Text is UTF-8 already: readers refuse anything else.
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') {
+      out += '\\';
+      out += letter;
+    } else if (static_cast<unsigned char>(letter) < 0x20U) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(letter));
+    } else {
+      out += letter;
+    }
+  }
+  out += '"';
+}
+
+}  // namespace
+
+void JsonWriter::new_line() {
+  out_ += '\n';
+  out_.append(2 * levels_.size(), ' ');
+}
+
+void JsonWriter::prefix(std::string_view name) {
+  if (!levels_.empty()) {
+    Level& level = levels_.back();
+    if (!level.empty) out_ += level.one_line ? ", " : ",";
+    if (!level.one_line) new_line();
+    level.empty = false;
+  }
+  if (name.empty()) return;
+  append_quoted(out_, name);
+  out_ += ": ";
+}
+
+void JsonWriter::begin(std::string_view name, char bracket, Lines lines) {
+  prefix(name);
+  out_ += bracket;
+  const bool inside_one_line = !levels_.empty() && levels_.back().one_line;
+  levels_.push_back({name, inside_one_line || lines == Lines::one, true});
+}
+
+void JsonWriter::end(char bracket) {
+  const Level level = levels_.back();
+  levels_.pop_back();
+  if (!level.one_line && !level.empty) new_line();
+  out_ += bracket;
+}
+
+void JsonWriter::not_known(std::string_view name) {
+  std::string pointer;
+  for (const Level& level : levels_) {
+    if (!level.name.empty()) pointer.append("/").append(level.name);
+  }
+  if (!name.empty()) pointer.append("/").append(name);
+  unknown_.push_back(pointer);
+  out_ += "null";
+}
+
+void JsonWriter::integer(std::string_view name, std::int64_t value) {
+  prefix(name);
+  fmt::format_to(std::back_inserter(out_), "{}", value);
+}
+
+void JsonWriter::real(std::string_view name, double value) {
+  prefix(name);
+  if (!std::isfinite(value)) return not_known(name);
+  const std::size_t begin = out_.size();
+  fmt::format_to(std::back_inserter(out_), "{}", value);
+  if (out_.find_first_of(".e", begin) == std::string::npos) out_ += ".0";
+}
+
+void JsonWriter::count(std::string_view name, double value) {
+  prefix(name);
+  if (!std::isfinite(value)) return not_known(name);
+  fmt::format_to(std::back_inserter(out_), "{:.0f}", value);
+}
+
+void JsonWriter::boolean(std::string_view name, bool value) {
+  prefix(name);
+  out_ += value ? "true" : "false";
+}
+
+void JsonWriter::text(std::string_view name, std::string_view value) {
+  prefix(name);
+  append_quoted(out_, value);
+}
+
+void JsonWriter::null(std::string_view name) {
+  prefix(name);
+  out_ += "null";
+}
+
+void JsonWriter::json(std::string_view name, std::string_view value) {
+  prefix(name);
+  // A line feed in JSON text stands between tokens, never in a string.
+  for (const char letter : value) {
+    if (letter == '\n') {
+      new_line();
+    } else {
+      out_ += letter;
+    }
+  }
+}
+
+}  // namespace shardplan::io

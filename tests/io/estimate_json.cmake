@@ -1,0 +1,1 @@
+shardplan_test(io_estimate_json_test estimate_json_test.cpp)
