@@ -70,8 +70,8 @@ class RankWriter {
 /// Writes every rank's order of a legal shape (legality.hpp).
 void write_program(const Shape& shape, Program& program);
 
-/// Ops of a step over all ranks, an F_BW as one. Known without a program; cannot overflow.
-double count_ops(const Shape& shape) noexcept;
+/// Ops of one rank, an F_BW as one.
+std::size_t count_ops(const Program& program, int rank) noexcept;
 
 /// One op with its microbatches spelled out.
 struct Op {
@@ -86,6 +86,42 @@ struct Op {
 
 /// Calls visit(const Op&) for every op of the rank, in order.
 template <class Visitor>
-void for_each_op(const Program& program, int rank, Visitor&& visit);
+void for_each_op(const Program& program, int rank, Visitor&& visit) {
+  const Shape& shape = program.shape;
+  struct Counts {
+    int f = 0, b = 0, w = 0;
+  };
+  std::vector<Counts> done(static_cast<std::size_t>(chunks_per_rank(shape)));
+  for (const Run* run = program.begin(rank); run != program.end(rank); ++run) {
+    for (std::uint32_t i = 0; i < run->count; ++i) {
+      for (const Slot& slot : *run) {
+        Op op;
+        op.kind = slot.kind;
+        op.chunk = slot.chunk;
+        op.stage = stage_of(shape, rank, slot.chunk);
+        Counts& counts = done[slot.chunk];
+        switch (slot.kind) {
+          case OpKind::F: op.microbatch = forward_microbatch(shape, slot.chunk, counts.f++); break;
+          case OpKind::B: op.microbatch = backward_microbatch(shape, slot.chunk, counts.b++); break;
+          case OpKind::W: op.microbatch = backward_microbatch(shape, slot.chunk, counts.w++); break;
+          case OpKind::BW:
+            op.microbatch = backward_microbatch(shape, slot.chunk, counts.b++);
+            counts.w++;
+            break;
+          case OpKind::F_BW: {
+            Counts& backward = done[slot.backward_chunk];
+            op.microbatch = forward_microbatch(shape, slot.chunk, counts.f++);
+            op.backward_chunk = slot.backward_chunk;
+            op.backward_stage = stage_of(shape, rank, slot.backward_chunk);
+            op.backward_microbatch = backward_microbatch(shape, slot.backward_chunk, backward.b++);
+            backward.w++;
+            break;
+          }
+        }
+        visit(static_cast<const Op&>(op));
+      }
+    }
+  }
+}
 
 }  // namespace shardplan::schedule

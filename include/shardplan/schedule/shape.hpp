@@ -46,6 +46,16 @@ constexpr int microbatches_per_chunk(const Shape& shape) noexcept {
   return shape.kind == ScheduleKind::dualpipe ? shape.m / 2 : shape.m;
 }
 
+/// The number of the n-th microbatch that a chunk runs forward, and backward. Dualpipe's second half of the
+/// microbatches runs through chunk 1.
+constexpr int forward_microbatch(const Shape& shape, int chunk, int n) noexcept {
+  return shape.kind == ScheduleKind::dualpipe && chunk == 1 ? shape.m / 2 + n : n;
+}
+constexpr int backward_microbatch(const Shape& shape, int chunk, int n) noexcept {
+  return shape.backward == BackwardOrder::lifo ? microbatches_per_chunk(shape) - 1 - n
+                                               : forward_microbatch(shape, chunk, n);
+}
+
 /// The virtual stage (0 to S - 1, model order) that a rank's chunk is.
 int stage_of(const Shape& shape, int rank, int chunk) noexcept;
 

@@ -52,11 +52,10 @@ struct PipelineResult {
   std::vector<double> peak_bytes;     ///< most activation bytes at once, each chunk by its own weight
 
   // Per chunk.
-  std::vector<double> grad_ready;           ///< end of its last BW or W: gradients are complete
-  std::vector<double> forward_bytes;        ///< most activation bytes on the rank while this chunk runs a forward
-  std::vector<double> backward_bytes;       ///< and while it runs a BW or B
-  std::vector<double> peak_live;            ///< forwards of this chunk that are held at the rank's peak_bytes
-  std::vector<double> first_backward_live;  ///< forwards of this chunk held when the rank's first backward starts
+  std::vector<double> grad_ready;      ///< end of its last BW or W: gradients are complete
+  std::vector<double> forward_bytes;   ///< most activation bytes on the rank while this chunk runs a forward
+  std::vector<double> backward_bytes;  ///< and while it runs a BW or B
+  std::vector<double> peak_live;       ///< forwards of this chunk that are held at the rank's peak_bytes
 
   double total_idle() const noexcept;
   double total_busy() const noexcept;

@@ -1,0 +1,49 @@
+#include "shardplan/schedule/program.hpp"
+
+#include <cassert>
+
+#include "table.hpp"
+
+namespace shardplan::schedule {
+
+Placement placement(ScheduleKind kind) noexcept { return row_of(kind).placement; }
+bool splits_backward(ScheduleKind kind) noexcept { return row_of(kind).splits_backward; }
+
+int stage_of(const Shape& shape, int rank, int chunk) noexcept {
+  switch (placement(shape.kind)) {
+    case Placement::loop: return chunk * shape.p + rank;
+    case Placement::vee: return chunk == 0 ? rank : 2 * shape.p - 1 - rank;
+    case Placement::bidirectional: return chunk == 0 ? rank : shape.p - 1 - rank;
+  }
+  return rank;
+}
+
+void RankWriter::repeat(int count, std::initializer_list<Slot> pattern) {
+  assert(pattern.size() <= Run::max_length);
+  if (count <= 0) return;
+  Run& run = runs_.emplace_back();
+  run.count = static_cast<std::uint32_t>(count);
+  for (const Slot& slot : pattern) run.slots[run.length++] = slot;
+}
+
+void write_program(const Shape& shape, Program& program) {
+  program.shape = shape;
+  program.runs.clear();
+  program.first_run.clear();
+  RankWriter writer(program.runs);
+  for (int rank = 0; rank < shape.p; ++rank) {
+    program.first_run.push_back(static_cast<std::uint32_t>(program.runs.size()));
+    row_of(shape.kind).write(shape, rank, writer);
+  }
+  program.first_run.push_back(static_cast<std::uint32_t>(program.runs.size()));
+}
+
+std::size_t count_ops(const Program& program, int rank) noexcept {
+  std::size_t ops = 0;
+  for (const Run* run = program.begin(rank); run != program.end(rank); ++run) {
+    ops += std::size_t{run->count} * run->length;
+  }
+  return ops;
+}
+
+}  // namespace shardplan::schedule

@@ -1,0 +1,26 @@
+// ZB-H1 (arXiv:2401.10241): 1F1B's order and memory; W waits so that the drain is filled.
+#include <algorithm>
+
+#include "orders.hpp"
+
+namespace shardplan::schedule {
+
+void write_lagging_weights(int microbatches, int warmup, int lag, RankWriter& out) {
+  const int m = microbatches;
+  warmup = std::min(warmup, m);
+  lag = std::min(lag, m);
+  // The k-th backward is followed by a W from k = lag on, and by an F as long as there is one: k < m - warmup.
+  const int forwards = m - warmup;
+  out.repeat(warmup, {F(0)});
+  out.repeat(std::min(lag, forwards), {B(0), F(0)});
+  out.repeat(forwards - lag, {B(0), W(0), F(0)});
+  out.repeat(lag - forwards, {B(0)});
+  out.repeat(m - std::max(lag, forwards), {B(0), W(0)});
+  out.repeat(lag, {W(0)});
+}
+
+void write_zb_h1(const Shape& shape, int rank, RankWriter& out) {
+  write_lagging_weights(shape.m, shape.p - rank, rank, out);
+}
+
+}  // namespace shardplan::schedule
