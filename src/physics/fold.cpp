@@ -70,11 +70,7 @@ UnitWeights fold_weights(const OperatorList<double>& list) noexcept {
 
 bool is_recomputed(const Operator<double>& op, const Recompute& recompute) noexcept {
   const std::uint8_t modules = recomputed_modules(recompute);
-  // A projection behind a recomputed norm loses its kept input, but is not itself run again.
-  if (op.kind == OperatorKind::gemm && op.covered == Covered::layernorm) return false;
-  if (op.covered == Covered::layernorm) return covers(modules, Covered::layernorm);
-  if (op.also_covered == Covered::moe_act) return covers(modules, op.covered);
-  return covers(modules, op.covered);
+  return covers(modules, op.rerun_by) || covers(modules, op.also_rerun_by);
 }
 
 SavedBytes fold_saved(const OperatorList<double>& list, const Recompute& recompute, double checkpoint_bytes,

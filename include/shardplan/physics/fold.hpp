@@ -10,14 +10,14 @@ namespace shardplan {
 
 /// Weights of one unit (a layer, or an end of the model) on one rank, before data sharding. Elements.
 struct Weights {
-  double trained = 0;          ///< base weights that receive gradients
-  double trained_vectors = 0;  ///< of them, norms, biases and the like
-  double trained_factored = 0; ///< sum of rows + columns of the trained matrices
-  double trained_hidden = 0;   ///< of `trained`, elements of hidden matrices (not embedding, head, vectors)
-  double frozen = 0;           ///< kept in 16 bit
-  double frozen_norms = 0;     ///< of them, norm weights (k-bit preparation makes these fp32)
-  double quantized = 0;        ///< stored as peft.quant says
-  double quantized_rows = 0;   ///< rows of these matrices (int8 scales)
+  double trained = 0;           ///< base weights that receive gradients
+  double trained_vectors = 0;   ///< of them, norms, biases and the like
+  double trained_factored = 0;  ///< sum of rows + columns of the trained matrices
+  double trained_hidden = 0;    ///< of `trained`, elements of hidden matrices (not embedding, head, vectors)
+  double frozen = 0;            ///< kept in 16 bit
+  double frozen_norms = 0;      ///< of them, norm weights (k-bit preparation makes these fp32)
+  double quantized = 0;         ///< stored as peft.quant says
+  double quantized_rows = 0;    ///< rows of these matrices (int8 scales)
   double adapters = 0;
   double adapter_vectors = 0;
 

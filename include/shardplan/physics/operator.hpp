@@ -37,9 +37,11 @@ struct Operator {
   Shard shard = Shard::replicated;
   Covered covered = Covered::none;       ///< module whose recomputation drops `saved` down to `saved_recomputed`
   Covered also_covered = Covered::none;  ///< a second one, down to `saved_also_recomputed`
-  bool trains = true;                    ///< the base weights receive gradients
-  bool quantized = false;                ///< the base weights are stored as peft.quant says
-  bool vector = false;                   ///< norms, biases, sinks: not a matrix
+  Covered rerun_by = Covered::none;      ///< module whose recomputation runs this operator again
+  Covered also_rerun_by = Covered::none;
+  bool trains = true;      ///< the base weights receive gradients
+  bool quantized = false;  ///< the base weights are stored as peft.quant says
+  bool vector = false;     ///< norms, biases, sinks: not a matrix
 
   // Weights of this rank, before any data sharding.
   N parameters{};          ///< matrix and bias elements

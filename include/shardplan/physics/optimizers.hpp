@@ -8,18 +8,18 @@ namespace shardplan {
 
 /// How an optimizer treats a weight matrix.
 enum class StateForm : unsigned char {
-  elementwise,  ///< `state_tensors` numbers per parameter
-  factored,     ///< fp32 row and column statistics per matrix, full ones per vector (Adafactor, arXiv:1804.04235)
+  elementwise,      ///< `state_tensors` numbers per parameter
+  factored,         ///< fp32 row and column statistics per matrix, full ones per vector (Adafactor, arXiv:1804.04235)
   matrix_momentum,  ///< one number per element of hidden matrices, two elsewhere (Muon)
 };
 
 struct Optimizer {
   std::string_view name;
   StateForm form = StateForm::elementwise;
-  double state_tensors = 2;    ///< state numbers per parameter, each as wide as `optimizer_state_dtype`
-  double fixed_bytes = 0;      ///< bytes per parameter whatever the dtype: 8-bit states and their block scales
-  bool paged = false;          ///< states live in pages that move to the host
-  bool timed = true;           ///< its step time is modelled; false: memory only
+  double state_tensors = 2;  ///< state numbers per parameter, each as wide as `optimizer_state_dtype`
+  double fixed_bytes = 0;    ///< bytes per parameter whatever the dtype: 8-bit states and their block scales
+  bool paged = false;        ///< states live in pages that move to the host
+  bool timed = true;         ///< its step time is modelled; false: memory only
   std::string_view description;
   std::string_view source;
 };

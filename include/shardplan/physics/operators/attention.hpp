@@ -33,6 +33,7 @@ Operator<N> attention_core(const Symbols<N>& v, const LayerOptions& o, const Att
   op.kind = OperatorKind::attention;
   op.part = Part::attention;
   op.covered = Covered::core_attn;
+  op.rerun_by = Covered::core_attn;
   const N tokens = v.s * v.b / v.c;
   const N scores = core.heads * tokens * v.s;
   const N compact = core.view_of_fused_projection
@@ -246,11 +247,15 @@ void latent_attention(const Symbols<N>& v, const LayerOptions& o, const Attentio
   if (query_latent) {
     up.name = "query_up";
     up.in = v.r_q;
-    list.operators.add(linear(v, o, up, {{MatrixId::q_b_proj, v.a * v.d, v.t}}));
+    Operator<N> query_up = linear(v, o, up, {{MatrixId::q_b_proj, v.a * v.d, v.t}});
+    query_up.rerun_by = Covered::mla_up_proj;
+    list.operators.add(query_up);
   }
   up.name = "key_value_up";
   up.in = v.r_kv;
-  list.operators.add(linear(v, o, up, {{MatrixId::kv_b_proj, v.a * (nope + v.d_v), v.t}}));
+  Operator<N> key_value_up = linear(v, o, up, {{MatrixId::kv_b_proj, v.a * (nope + v.d_v), v.t}});
+  key_value_up.rerun_by = Covered::mla_up_proj;
+  list.operators.add(key_value_up);
   if (shape.indexer_heads > 0) {
     LinearSpec<N> index;
     index.name = "indexer";

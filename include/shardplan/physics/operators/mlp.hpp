@@ -56,9 +56,11 @@ void dense_mlp(const Symbols<N>& v, const LayerOptions& o, const MlpShape& shape
   Operator<N> first = shape.gated ? linear(v, o, up, {{names.gate_matrix, width, v.t}, {names.up_matrix, width, v.t}})
                                   : linear(v, o, up, {{names.up_matrix, width, v.t}});
   first.covered = Covered::layernorm;
+  first.rerun_by = covered;
   list.operators.add(first);
   Operator<N> activation = mlp_activation(names.activation, v, o, shape.gated, tokens, local);
   activation.covered = covered;
+  activation.rerun_by = covered;
   list.operators.add(activation);
   LinearSpec<N> down;
   down.name = names.down;
@@ -71,6 +73,7 @@ void dense_mlp(const Symbols<N>& v, const LayerOptions& o, const MlpShape& shape
   down.bias = shape.down_bias;
   Operator<N> last = linear(v, o, down, {{names.down_matrix, v.h, N(1.0)}});
   last.covered = covered;
+  last.rerun_by = covered;
   if (!shape.gated && o.activation == Activation::relu && !o.base_trains) {
     last.saved = last.saved + v.w_m * tokens * local;  // relu's own output, which a frozen projection does not keep
   }
@@ -127,6 +130,7 @@ void expert_mlp(const Symbols<N>& v, const LayerOptions& o, const MlpShape& shap
     route.biases = route.biases + extra;
   }
   route.covered = Covered::moe;
+  route.rerun_by = Covered::moe;
   if (!input_already_kept) route.saved = route.saved + v.w * routed * v.h;
   route.saved_recomputed = input_already_kept ? N(0.0) : v.w * routed * v.h;
   route.saved = route.saved + 4.0 * routed * v.E + 4.0 * routed + 30.0 * routed * v.k_top;
@@ -136,6 +140,7 @@ void expert_mlp(const Symbols<N>& v, const LayerOptions& o, const MlpShape& shap
   dispatch.name = "dispatch";
   dispatch.kind = OperatorKind::routing;
   dispatch.part = Part::experts;
+  dispatch.rerun_by = Covered::moe;
   dispatch.forward_bytes = 3.0 * v.w * routed * v.k_top * v.h;
   dispatch.backward_bytes = dispatch.forward_bytes;
   list.operators.add(dispatch);
@@ -156,10 +161,13 @@ void expert_mlp(const Symbols<N>& v, const LayerOptions& o, const MlpShape& shap
                   : linear(v, o, up, {{MatrixId::expert_up_proj, v.f_e, v.x}});
   spread_over_experts(first, rows, local_experts);
   first.covered = Covered::moe;
+  first.rerun_by = Covered::moe;
   list.operators.add(first);
   Operator<N> activation = mlp_activation("experts_activation", v, o, shape.gated, rows, width);
   activation.part = Part::experts;
   activation.covered = Covered::moe;
+  activation.rerun_by = Covered::moe;
+  activation.also_rerun_by = Covered::moe_act;
   list.operators.add(activation);
   LinearSpec<N> down;
   down.name = "experts_down";
@@ -174,6 +182,7 @@ void expert_mlp(const Symbols<N>& v, const LayerOptions& o, const MlpShape& shap
   Operator<N> last = linear(v, o, down, {{MatrixId::expert_down_proj, v.h, N(1.0)}});
   spread_over_experts(last, rows, local_experts);
   last.covered = Covered::moe;
+  last.rerun_by = Covered::moe;
   last.also_covered = Covered::moe_act;
   list.operators.add(last);
 
@@ -182,6 +191,7 @@ void expert_mlp(const Symbols<N>& v, const LayerOptions& o, const MlpShape& shap
   combine.kind = OperatorKind::routing;
   combine.part = Part::experts;
   combine.covered = Covered::moe;
+  combine.rerun_by = Covered::moe;
   const N returned = routed * v.k_top * v.u;
   if (o.kernels.moe_probs == MoeProbs::after) combine.saved = combine.saved + v.w * returned * v.h;
   if (o.kernels.moe_combine == MoeCombine::index_add) combine.saved = combine.saved + v.w * returned * v.h;
@@ -228,6 +238,7 @@ void expert_mlp(const Symbols<N>& v, const LayerOptions& o, const MlpShape& shap
       op.saved =
           op.saved + 2.0 * v.w * routed + v.w * routed * v.h;  // sigmoid's output, and both factors of the product
       op.covered = Covered::moe;
+      op.rerun_by = Covered::moe;
       list.operators.add(op);
     }
   }

@@ -47,6 +47,7 @@ Operator<N> norm_operator(const Symbols<N>& v, const LayerOptions& o, const Norm
     }
   }
   op.covered = Covered::layernorm;
+  op.rerun_by = Covered::layernorm;
   if (!spec.input_already_kept) op.saved_recomputed = spec.element * spec.tokens * spec.width;
   op.forward_bytes = 2.0 * v.w * spec.tokens * spec.width;
   op.backward_bytes = 2.0 * op.forward_bytes;

@@ -1,0 +1,57 @@
+// How long operators and collectives take on a cluster.
+//
+// An operator: max(FLOP / (peak x efficiency of its shape), bytes / (0.8 x HBM bandwidth)) + launch.
+// A collective: latency of its steps + bytes a GPU sends over the bandwidth that its group sees.
+#pragma once
+
+#include "shardplan/core/cluster.hpp"
+#include "shardplan/core/run.hpp"
+#include "shardplan/physics/operator.hpp"
+#include "shardplan/physics/topology.hpp"
+
+namespace shardplan {
+
+/// batch products of (m x k)(k x n) in the run's compute precision. Seconds.
+double gemm_seconds(const Gpu& gpu, Precision precision, double m, double n, double k, double batch) noexcept;
+
+/// `bytes` through HBM. Seconds.
+double memory_seconds(const Gpu& gpu, double bytes) noexcept;
+
+/// Where ring traffic of a group runs: bytes/s that one GPU sends at, and the start-up of a pass.
+struct Path {
+  double bandwidth = 0;
+  double latency_s = 0;
+};
+
+/// Share of the wire that training traffic gets on a fabric.
+double fabric_efficiency(FabricType type) noexcept;
+
+Path path_of(const Cluster& cluster, const RankGroup& group) noexcept;
+
+/// One call in which a GPU sends `sent` bytes of a `message`-byte tensor. Seconds.
+double collective_seconds(const Cluster& cluster, Collective op, const RankGroup& group, double sent) noexcept;
+
+/// Forward, backward and recomputed time of one unit (a layer or an end) for one microbatch, without communication.
+struct UnitTime {
+  double forward_s = 0;
+  double backward_s = 0;  ///< both gradients
+  double recompute_s = 0;
+  double weight_gradient_s = 0;  ///< of backward_s, the part that a split backward can postpone
+  double gemm_s = 0;             ///< of forward + backward + recompute
+  double attention_s = 0;
+};
+
+/// Seconds of one operator: forward, gradient of the input, gradient of the weights.
+struct OperatorTime {
+  double forward_s = 0;
+  double input_gradient_s = 0;
+  double weight_gradient_s = 0;
+};
+
+OperatorTime operator_seconds(const Run& run, const Operator<double>& op, double causal_share) noexcept;
+
+/// `causal_share`: share of the full score matrix that a causal flash kernel computes.
+UnitTime unit_seconds(const Run& run, const OperatorList<double>& list, double causal_share,
+                      bool layer_recomputed) noexcept;
+
+}  // namespace shardplan
