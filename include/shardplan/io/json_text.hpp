@@ -2,10 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,33 +14,37 @@ namespace shardplan::io {
 inline constexpr std::size_t max_json_bytes = std::size_t{16} << 20;
 inline constexpr int max_json_depth = 64;
 
-/// 1-based line and column (in characters, not bytes) of an offset.
-struct TextPosition {
-  int line = 0;
-  int column = 0;
-};
-
-/// Where one value stands.
-struct JsonPosition {
-  TextPosition key;  ///< of an object member's key; of the value itself in arrays and at the top
-  TextPosition value;
-};
-
-/// A parsed document. Cheap to move, copies share the document.
+/// A parsed document. Copies share it.
 struct JsonText {
   std::string file;  ///< as the user named it, "<stdin>" for standard input
   std::shared_ptr<const nlohmann::json> value;
-  std::map<std::string, JsonPosition, std::less<>> positions;  ///< by JSON pointer
-
-  /// Position of the value at `pointer`, or of the nearest enclosing value that the text has.
-  std::optional<JsonPosition> position(std::string_view pointer) const;
+  std::shared_ptr<const std::string> text;  ///< comments and trailing commas blanked, every offset as in the file
 };
 
-/// Parses JSON that may hold // and /* */ comments and trailing commas. Refuses, each with line and column: more than
-/// 16 MiB, depth above 64, duplicate keys, invalid UTF-8, binary, NaN and Infinity.
+/// 1-based line and column of one value; the column counts characters.
+struct JsonPosition {
+  int line = 0;
+  int column = 0;
+  int key_line = 0;  ///< of the member's key; as line and column in arrays and at the top
+  int key_column = 0;
+};
+
+/// Where the value at a JSON pointer stands, or the nearest value around it that the text has.
+JsonPosition position_of(const JsonText& document, std::string_view pointer);
+
+/// Fills line and column of the problems of this document that have none: at the key for an unknown field, else at the
+/// value. One pass over the text however many problems there are.
+void locate(const JsonText& document, Diagnostics& problems);
+
+/// Parses JSON that may hold // and /* */ comments and trailing commas. Refuses with line and column what is not JSON,
+/// invalid UTF-8, NaN and Infinity, numbers beyond a double's range, duplicate keys (all of them) and depth above 64;
+/// and texts above 16 MiB.
 Result<JsonText> parse_json(std::string text, std::string file);
 
-/// Reads a file ("-": standard input) and parses it. Never reads more than one byte beyond the limit.
+/// Reads a file ("-": standard input) and parses it. Reads at most one byte beyond the limit.
 Result<JsonText> read_json(const std::string& path);
+
+/// A pointer's token as RFC 6901 escapes it ("/" as "~1", "~" as "~0").
+std::string escape_token(std::string_view token);
 
 }  // namespace shardplan::io

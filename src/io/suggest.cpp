@@ -1,0 +1,71 @@
+#include "shardplan/io/suggest.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace shardplan::io {
+namespace {
+
+/// What counts of a word: lower case, no separators.
+std::string essence(std::string_view word) {
+  std::string out;
+  for (const char c : word) {
+    if (c == '-' || c == '_' || c == ' ') continue;
+    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view from, std::string_view to) {
+  const std::string a = essence(from);
+  const std::string b = essence(to);
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> above(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(above.begin(), above.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replace = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, replace});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before.swap(above);
+    above.swap(row);
+  }
+  return above[b.size()];
+}
+
+std::string_view closest(std::string_view word, const std::vector<std::string_view>& candidates) {
+  constexpr std::size_t longest_word = 100;  // what is longer is no mistyped name, and must not cost time
+  if (word.empty() || word.size() > longest_word) return {};
+  std::string_view best;
+  std::size_t least = 0;
+  for (const std::string_view candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    const std::size_t allowed = std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);
+    if (distance <= allowed && (best.empty() || distance < least)) {
+      best = candidate;
+      least = distance;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {
+  const std::string_view near = closest(word, candidates);
+  return near.empty() ? std::string() : "; did you mean \"" + std::string(near) + "\"?";
+}
+
+std::string list_of(const std::vector<std::string_view>& words, std::string_view conjunction) {
+  std::string out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) out += i + 1 == words.size() ? " " + std::string(conjunction) + " " : ", ";
+    out += words[i];
+  }
+  return out;
+}
+
+}  // namespace shardplan::io
