@@ -1,0 +1,54 @@
+// Bytes that parameters, gradients and optimizer states take on one rank, per framework.
+#pragma once
+
+#include "shardplan/core/run.hpp"
+#include "shardplan/physics/fold.hpp"
+#include "shardplan/physics/optimizers.hpp"
+
+namespace shardplan {
+
+/// How wide each state is and how many ranks share it: the row of the framework's table with the run's overrides in it.
+struct StateRule {
+  double parameter_bytes = 2;
+  double gradient_bytes = 2;
+  double master_bytes = 4;  ///< 0: no master copy
+  double moment_bytes = 8;  ///< elementwise optimizer state
+  double frozen_bytes = 2;
+  double quantized_bytes = 0;           ///< per element, block constants apart
+  double quantized_constant_bytes = 0;  ///< per element: block maxima
+  double quantized_row_bytes = 0;
+  double adapter_parameter_bytes = 4;
+  double adapter_gradient_bytes = 4;
+  double adapter_master_bytes = 0;
+  double adapter_moment_bytes = 8;
+  double parameter_shards = 1, gradient_shards = 1, optimizer_shards = 1;  ///< dense
+  double expert_parameter_shards = 1, expert_gradient_shards = 1, expert_optimizer_shards = 1;
+  bool constants_sharded = true;  ///< FSDP does not shard a quantised weight's constants
+  bool adapters_sharded = true;
+  bool padded_buffers = false;  ///< Megatron's contiguous buffers, padded to lcm(shards, 128) elements
+};
+
+StateRule state_rule(const Run& run) noexcept;
+
+/// Bytes on one rank.
+struct StateBytes {
+  double parameters = 0;
+  double gradients = 0;
+  double optimizer = 0;
+  StateBytes& operator+=(const StateBytes& other) noexcept {
+    parameters += other.parameters;
+    gradients += other.gradients;
+    optimizer += other.optimizer;
+    return *this;
+  }
+};
+
+/// Of one unit (a layer or an end), each shard rounded up; for textbook and Megatron, whose buffers span the stage,
+/// call it with the stage's sum.
+StateBytes state_bytes(const StateRule& rule, const UnitWeights& weights, const Optimizer& optimizer,
+                       double state_dtype_bytes) noexcept;
+
+/// Whether states are rounded per unit or over the whole stage.
+bool rounds_per_unit(Framework framework) noexcept;
+
+}  // namespace shardplan

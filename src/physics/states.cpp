@@ -1,0 +1,147 @@
+#include "shardplan/physics/states.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace shardplan {
+namespace {
+
+double shard(double elements, double shards) noexcept { return shards <= 1 ? elements : std::ceil(elements / shards); }
+
+double padded(double elements, double shards) noexcept {
+  const double unit = std::lcm(static_cast<long long>(shards), 128LL);
+  return std::ceil(elements / unit) * unit;
+}
+
+struct Shards {
+  double parameter, gradient, optimizer;
+};
+
+/// Stored bytes of a quantised matrix element and its block constants (optimizers.md section 4; QLoRA, 2305.14314:
+/// blocks of 64, second level over 256 of them).
+void set_quantization(StateRule& rule, const Peft& peft) noexcept {
+  switch (peft.quant) {
+    case Quantization::none: break;
+    case Quantization::nf4:
+      rule.quantized_bytes = 0.5;
+      rule.quantized_constant_bytes = peft.double_quant ? 1.0 / 64 + 4.0 / (64 * 256) : 4.0 / 64;
+      break;
+    case Quantization::int8:
+      rule.quantized_bytes = 1;
+      rule.quantized_row_bytes = 4;
+      break;
+    case Quantization::gptq4:
+      rule.quantized_bytes = 0.5;
+      rule.quantized_constant_bytes = 2.0 / 128 + 0.5 / 128;
+      break;
+  }
+}
+
+}  // namespace
+
+bool rounds_per_unit(Framework framework) noexcept {
+  return framework != Framework::textbook && framework != Framework::megatron;
+}
+
+StateRule state_rule(const Run& run) noexcept {
+  const Training& training = run.training;
+  const Parallel& parallel = run.parallel;
+  StateRule rule;
+  const double state_width = bytes_of(training.optimizer_state_dtype);
+  const Optimizer* optimizer = find_optimizer(training.optimizer);
+  const double tensors = optimizer != nullptr ? optimizer->state_tensors : 2;
+  const double fixed = optimizer != nullptr ? optimizer->fixed_bytes : 0;
+  rule.parameter_bytes = bytes_of(training.param_dtype);
+  rule.gradient_bytes = bytes_of(training.grad_dtype);
+  rule.master_bytes = training.master_weights && training.param_dtype != DType::fp32 ? 4 : 0;
+  rule.moment_bytes = tensors * state_width + fixed;
+  if (training.peft.active()) {
+    const Peft& peft = training.peft;
+    const bool fp32_run = !is_16_bit_or_less(training.precision);
+    rule.frozen_bytes = fp32_run ? 4 : 2;
+    set_quantization(rule, peft);
+    rule.adapter_parameter_bytes = bytes_of(peft.adapter_dtype);
+    rule.adapter_gradient_bytes = bytes_of(training.grad_dtype);
+    rule.adapter_master_bytes = training.master_weights && peft.adapter_dtype != DType::fp32 ? 4 : 0;
+    rule.adapter_moment_bytes = rule.moment_bytes;
+  }
+
+  const double dense = parallel.dense_replicas();
+  const double expert = parallel.expert_replicas();
+  const auto cut = [&](bool parameters, bool gradients, bool states) {
+    rule.parameter_shards = parameters ? dense : 1;
+    rule.gradient_shards = gradients ? dense : 1;
+    rule.optimizer_shards = states ? dense : 1;
+    rule.expert_parameter_shards = parameters ? expert : 1;
+    rule.expert_gradient_shards = gradients ? expert : 1;
+    rule.expert_optimizer_shards = states ? expert : 1;
+  };
+  switch (training.framework) {
+    case Framework::textbook:
+    case Framework::deepspeed: cut(parallel.zero_stage >= 3, parallel.zero_stage >= 2, parallel.zero_stage >= 1); break;
+    case Framework::megatron:
+    case Framework::fsdp:
+      if (parallel.fsdp == Fsdp::none || parallel.fsdp == Fsdp::no_shard) {
+        cut(false, false, training.framework == Framework::megatron && parallel.zero_stage >= 1);
+        rule.padded_buffers = training.framework == Framework::megatron && parallel.zero_stage >= 1;
+      } else {
+        cut(true, true, true);
+        if (parallel.fsdp == Fsdp::hybrid_shard) {
+          const double group = std::max(1, parallel.shard_group);
+          rule.parameter_shards = rule.gradient_shards = rule.optimizer_shards = group;
+          const double expert_group = std::min(group, expert);
+          rule.expert_parameter_shards = rule.expert_gradient_shards = rule.expert_optimizer_shards = expert_group;
+        }
+        rule.constants_sharded = false;
+        rule.adapters_sharded = !training.peft.fused;
+      }
+      break;
+    case Framework::ddp:
+    case Framework::dp: break;
+  }
+  return rule;
+}
+
+StateBytes state_bytes(const StateRule& rule, const UnitWeights& unit, const Optimizer& optimizer,
+                       double state_dtype_bytes) noexcept {
+  StateBytes bytes;
+  const auto add = [&](const Weights& w, const Shards& shards) {
+    double trained_buffer = w.trained;
+    if (rule.padded_buffers) trained_buffer = padded(w.trained, shards.optimizer);
+    bytes.parameters += rule.parameter_bytes * shard(trained_buffer, shards.parameter);
+    bytes.gradients += rule.gradient_bytes * shard(trained_buffer, shards.gradient);
+    double state = (rule.master_bytes + rule.moment_bytes) * shard(trained_buffer, shards.optimizer);
+    if (optimizer.form == StateForm::factored) {
+      const double statistics = w.trained_factored + w.trained_vectors;
+      state = rule.master_bytes * shard(trained_buffer, shards.optimizer) + 4.0 * shard(statistics, shards.optimizer);
+    } else if (optimizer.form == StateForm::matrix_momentum) {
+      state += state_dtype_bytes * shard(w.trained - w.trained_hidden, shards.optimizer);
+    }
+    bytes.optimizer += state;
+    // Frozen weights: stored once, never with gradients or states.
+    bytes.parameters += rule.frozen_bytes * shard(w.frozen, shards.parameter);
+    if (w.quantized > 0) {
+      bytes.parameters += rule.quantized_bytes * shard(w.quantized, shards.parameter);
+      const double constants =
+          std::ceil(rule.quantized_constant_bytes * w.quantized + rule.quantized_row_bytes * w.quantized_rows);
+      bytes.parameters += rule.constants_sharded ? shard(constants, shards.parameter) : constants;
+    }
+    if (w.adapters > 0) {
+      const bool cut = rule.adapters_sharded;
+      const double buffer = rule.padded_buffers ? padded(w.adapters, shards.optimizer) : w.adapters;
+      bytes.parameters += rule.adapter_parameter_bytes * shard(buffer, cut ? shards.parameter : 1);
+      bytes.gradients += rule.adapter_gradient_bytes * shard(buffer, cut ? shards.gradient : 1);
+      bytes.optimizer +=
+          (rule.adapter_master_bytes + rule.adapter_moment_bytes) * shard(buffer, cut ? shards.optimizer : 1);
+    }
+  };
+  add(unit.dense, {rule.parameter_shards, rule.gradient_shards, rule.optimizer_shards});
+  add(unit.expert, {rule.expert_parameter_shards, rule.expert_gradient_shards, rule.expert_optimizer_shards});
+  bytes.parameters = std::ceil(bytes.parameters);
+  bytes.gradients = std::ceil(bytes.gradients);
+  bytes.optimizer = std::ceil(bytes.optimizer);
+  return bytes;
+}
+
+}  // namespace shardplan
