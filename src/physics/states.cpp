@@ -7,10 +7,8 @@
 namespace shardplan {
 namespace {
 
-double shard(double elements, double shards) noexcept { return shards <= 1 ? elements : std::ceil(elements / shards); }
-
 double padded(double elements, double shards) noexcept {
-  const double unit = std::lcm(static_cast<long long>(shards), 128LL);
+  const double unit = static_cast<double>(std::lcm(static_cast<long long>(shards), 128LL));
   return std::ceil(elements / unit) * unit;
 }
 
@@ -67,6 +65,7 @@ StateRule state_rule(const Run& run) noexcept {
     rule.adapter_moment_bytes = rule.moment_bytes;
   }
 
+  rule.rounds_bytes = training.framework == Framework::textbook;
   const double dense = parallel.dense_replicas();
   const double expert = parallel.expert_replicas();
   const auto cut = [&](bool parameters, bool gradients, bool states) {
@@ -106,6 +105,10 @@ StateRule state_rule(const Run& run) noexcept {
 StateBytes state_bytes(const StateRule& rule, const UnitWeights& unit, const Optimizer& optimizer,
                        double state_dtype_bytes) noexcept {
   StateBytes bytes;
+  const auto shard = [&rule](double elements, double shards) {
+    if (shards <= 1) return elements;
+    return rule.rounds_bytes ? elements / shards : std::ceil(elements / shards);
+  };
   const auto add = [&](const Weights& w, const Shards& shards) {
     double trained_buffer = w.trained;
     if (rule.padded_buffers) trained_buffer = padded(w.trained, shards.optimizer);

@@ -26,6 +26,7 @@ struct StateRule {
   bool constants_sharded = true;  ///< FSDP does not shard a quantised weight's constants
   bool adapters_sharded = true;
   bool padded_buffers = false;  ///< Megatron's contiguous buffers, padded to lcm(shards, 128) elements
+  bool rounds_bytes = false;    ///< textbook: P x bytes / N, rounded up once; else whole elements per shard
 };
 
 StateRule state_rule(const Run& run) noexcept;
