@@ -1,0 +1,130 @@
+#include "shardplan/io/cluster_file.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "catalog_lookup.hpp"
+#include "efficiency_file.hpp"
+#include "object_reader.hpp"
+#include "shardplan/io/gpu_file.hpp"
+
+namespace shardplan::io {
+namespace {
+
+constexpr int most = 1'000'000;
+constexpr double gib = 1024.0 * 1024.0 * 1024.0;
+constexpr double tib = 1024.0 * gib;
+/// NVLink domain of a GB200 or GB300 NVL72 rack.
+constexpr int nvl72 = 72;
+/// 400 Gb/s per GPU, the usual NIC of nodes since 2022.
+constexpr double usual_nic = 50e9;
+/// Of a two-socket server; CPU Adam is bound by it.
+constexpr double host_memory_bandwidth = 200e9;
+
+const NumberRange gb_s = {0, std::nullopt, 1e6};
+const NumberRange latency = {std::nullopt, 0, 1e6};
+const NumberRange size = {0, std::nullopt, 1e9};
+
+/// Latency of the wire by FabricType, seconds.
+constexpr std::array<double, names_of<FabricType>.size()> wire_latency = {6e-6, 6e-6, 15e-6, 6e-6, 30e-6};
+
+void read_gpu_field(ObjectReader& reader, const CatalogSource& catalog, Gpu& gpu) {
+  const nlohmann::json* value = reader.member("gpu");
+  if (value == nullptr) {
+    reader.require("gpu");
+    return;
+  }
+  const std::string pointer = reader.pointer_of("gpu");
+  Result<Gpu> result;
+  if (value->is_string()) {
+    result = find_gpu(value->get_ref<const std::string&>(), reader.file(), pointer, catalog);
+  } else if (value->is_object()) {
+    result = read_gpu(*value, reader.file(), pointer);
+  } else {
+    reader.problem("gpu", quoted(*value) + " is neither the name of a GPU nor an object");
+  }
+  gpu = std::move(result.value);
+  reader.problems().insert(reader.problems().end(), result.problems.begin(), result.problems.end());
+}
+
+/// The GPU's own link where it joins the whole node (pairs on a bridge do not), else PCIe.
+Link own_link(const Gpu& gpu, int gpus_per_node) {
+  const bool linked = gpu.link_bandwidth > 0 && (gpu.scale_up_domain >= gpus_per_node || gpu.pcie_bandwidth == 0);
+  if (linked) return {gpu.link_bandwidth, 3e-6};
+  return {gpu.pcie_bandwidth > 0 ? gpu.pcie_bandwidth : pcie_bandwidth(4), 5e-6};
+}
+
+void read_link(ObjectReader& reader, Link& link) {
+  link.bandwidth = reader.number("bandwidth_gb_s", gb_s).value_or(link.bandwidth * 1e-9) * 1e9;
+  link.latency_s = reader.number("latency_us", latency).value_or(link.latency_s * 1e6) * 1e-6;
+}
+
+void read_intra_node(ObjectReader& reader, Cluster& cluster) {
+  cluster.intra_node = own_link(cluster.gpu, cluster.gpus_per_node);
+  const nlohmann::json* value = reader.member("intra_node");
+  if (value == nullptr) return;
+  ObjectReader link(*value, reader.file(), reader.pointer_of("intra_node"), reader.problems());
+  read_link(link, cluster.intra_node);
+  link.finish();
+}
+
+void read_inter_node(ObjectReader& reader, Cluster& cluster) {
+  cluster.inter_node.bandwidth = usual_nic;
+  cluster.inter_node.latency_s = wire_latency[0];
+  const nlohmann::json* value = reader.member("inter_node");
+  if (value == nullptr) return;
+  ObjectReader link(*value, reader.file(), reader.pointer_of("inter_node"), reader.problems());
+  cluster.fabric = link.choice<FabricType>("type").value_or(FabricType::infiniband);
+  cluster.inter_node.latency_s = wire_latency[static_cast<std::size_t>(cluster.fabric)];
+  read_link(link, cluster.inter_node);
+  link.finish();
+}
+
+void read_host(ObjectReader& reader, Cluster& cluster) {
+  Host& host = cluster.host;
+  host.memory_bandwidth = host_memory_bandwidth;
+  host.pcie_bandwidth = cluster.gpu.pcie_bandwidth;
+  const nlohmann::json* value = reader.member("host");
+  if (value == nullptr) return;
+  ObjectReader fields(*value, reader.file(), reader.pointer_of("host"), reader.problems());
+  host.memory_bytes = fields.number("memory_gib", size).value_or(0) * gib;
+  host.pcie_bandwidth = fields.number("pcie_gb_s", gb_s).value_or(host.pcie_bandwidth * 1e-9) * 1e9;
+  host.nvme_bandwidth = fields.number("nvme_gb_s", gb_s).value_or(0) * 1e9;
+  host.nvme_bytes = fields.number("nvme_tib", size).value_or(0) * tib;
+  fields.finish();
+}
+
+}  // namespace
+
+Result<Cluster> read_cluster(const nlohmann::json& object, std::string_view file, std::string_view pointer,
+                             const CatalogSource& catalog) {
+  Result<Cluster> result;
+  Cluster& cluster = result.value;
+  ObjectReader reader(object, file, std::string(pointer), result.problems);
+  read_gpu_field(reader, catalog, cluster.gpu);
+  cluster.name = reader.text("name").value_or(cluster.gpu.name);
+  cluster.gpus_per_node = static_cast<int>(reader.integer("gpus_per_node", 1, most).value_or(8));
+  const int domain = cluster.gpu.scale_up_domain == nvl72 ? nvl72 : cluster.gpus_per_node;
+  cluster.scale_up_domain = static_cast<int>(reader.integer("scale_up_domain", 1, most).value_or(domain));
+  cluster.num_nodes = static_cast<int>(reader.integer("num_nodes", 1, most).value_or(0));
+  read_intra_node(reader, cluster);
+  read_inter_node(reader, cluster);
+  read_host(reader, cluster);
+  const auto price = reader.number("price_per_gpu_hour", {std::nullopt, 0, 1e9});
+  cluster.has_price = price.has_value();
+  cluster.price_per_gpu_hour = price.value_or(0);
+  read_efficiency(reader, cluster.measured);
+  cluster.source = reader.text("source").value_or("");
+  reader.accept({"$schema", "aliases", "notes", "trust"});
+  reader.finish();
+  return result;
+}
+
+Result<Cluster> find_cluster(std::string_view name, std::string_view file, std::string_view pointer,
+                             const CatalogSource& catalog) {
+  Result<Cluster> result;
+  const auto object = look_up(CatalogKind::clusters, name, file, pointer, catalog, result.problems);
+  if (object) result = read_cluster(*object, name, "", catalog);
+  return result;
+}
+
+}  // namespace shardplan::io

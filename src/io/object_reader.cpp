@@ -1,0 +1,141 @@
+#include "object_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "shardplan/io/suggest.hpp"
+
+namespace shardplan::io {
+namespace {
+
+std::string number_rule(const NumberRange& range) {
+  if (range.above) return fmt::format("a number above {} and at most {}", *range.above, range.to);
+  return fmt::format("a number from {} to {}", range.from.value_or(0), range.to);
+}
+
+bool in_range(double value, const NumberRange& range) {
+  if (range.above && !(value > *range.above)) return false;
+  if (range.from && !(value >= *range.from)) return false;
+  return value <= range.to;
+}
+
+}  // namespace
+
+std::string quoted(const nlohmann::json& value) {
+  constexpr std::size_t longest = 60;
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "a list";
+  std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (text.size() > longest) text = text.substr(0, longest - 3) + "...";
+  return text;
+}
+
+ObjectReader::ObjectReader(const nlohmann::json& object, std::string_view file, std::string pointer,
+                           Diagnostics& problems)
+    : file_(file), pointer_(std::move(pointer)), problems_(problems) {
+  if (object.is_object()) {
+    object_ = &object;
+  } else {
+    problems_.push_back({std::string(file_), pointer_, quoted(object) + " is not an object", {}, 0, 0});
+  }
+}
+
+std::string ObjectReader::pointer_of(std::string_view name) const {
+  std::string pointer = pointer_ + "/";
+  for (const char c : name) {
+    if (c == '~') {
+      pointer += "~0";
+    } else if (c == '/') {
+      pointer += "~1";
+    } else {
+      pointer += c;
+    }
+  }
+  return pointer;
+}
+
+void ObjectReader::problem(std::string_view name, std::string message, std::string way_out) {
+  problems_.push_back({std::string(file_), pointer_of(name), std::move(message), std::move(way_out), 0, 0});
+}
+
+const nlohmann::json* ObjectReader::member(std::string_view name) {
+  known_.push_back(name);
+  if (object_ == nullptr) return nullptr;
+  const auto found = object_->find(std::string(name));
+  if (found == object_->end() || found->is_null()) return nullptr;
+  return &*found;
+}
+
+void ObjectReader::require(std::string_view name) {
+  if (object_ != nullptr && member(name) == nullptr) problem(name, "is required");
+}
+
+std::optional<double> ObjectReader::number(std::string_view name, const NumberRange& range) {
+  const nlohmann::json* value = member(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_number() && std::isfinite(value->get<double>()) && in_range(value->get<double>(), range)) {
+    return value->get<double>();
+  }
+  problem(name, fmt::format("{} is not {}", quoted(*value), number_rule(range)));
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> ObjectReader::integer(std::string_view name, std::int64_t from, std::int64_t to) {
+  const nlohmann::json* value = member(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_number()) {
+    const double real = value->get<double>();
+    if (real >= static_cast<double>(from) && real <= static_cast<double>(to) && std::floor(real) == real) {
+      return static_cast<std::int64_t>(real);
+    }
+  }
+  problem(name, fmt::format("{} is not a whole number from {} to {}", quoted(*value), from, to));
+  return std::nullopt;
+}
+
+std::optional<bool> ObjectReader::boolean(std::string_view name) {
+  const nlohmann::json* value = member(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_boolean()) return value->get<bool>();
+  problem(name, quoted(*value) + " is not true or false");
+  return std::nullopt;
+}
+
+std::optional<std::string> ObjectReader::text(std::string_view name) {
+  const nlohmann::json* value = member(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_string()) return value->get<std::string>();
+  problem(name, quoted(*value) + " is not a text");
+  return std::nullopt;
+}
+
+std::optional<std::size_t> ObjectReader::word(std::string_view name, const std::vector<std::string_view>& words) {
+  const nlohmann::json* value = member(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_string()) {
+    const std::string& text = value->get_ref<const std::string&>();
+    const auto found = std::find(words.begin(), words.end(), text);
+    if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+    problem(name, fmt::format("{} is not {}{}", quoted(*value), list_of(words), did_you_mean(text, words)));
+    return std::nullopt;
+  }
+  problem(name, fmt::format("{} is not {}", quoted(*value), list_of(words)));
+  return std::nullopt;
+}
+
+void ObjectReader::accept(std::initializer_list<std::string_view> names) {
+  known_.insert(known_.end(), names.begin(), names.end());
+}
+
+void ObjectReader::finish() {
+  if (object_ == nullptr) return;
+  for (const auto& [name, value] : object_->items()) {
+    if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
+    problem(name, "unknown field" + did_you_mean(name, known_));
+  }
+}
+
+}  // namespace shardplan::io

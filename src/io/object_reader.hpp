@@ -1,0 +1,74 @@
+// Reads the members of a JSON object one by one and collects what is wrong with them.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shardplan/core/diagnostic.hpp"
+#include "shardplan/core/names.hpp"
+
+namespace shardplan::io {
+
+/// The numbers that a field takes. `above` and `from` are the lower ends without and with the end itself.
+struct NumberRange {
+  std::optional<double> above = std::nullopt;
+  std::optional<double> from = std::nullopt;
+  double to = 1e15;
+};
+
+/// Members that are absent or null read as nothing. A member of the wrong type or out of range is a problem and reads
+/// as nothing. Members that no call asked for are unknown fields: finish() reports them.
+class ObjectReader {
+ public:
+  /// `object` may be any value; one that is no object is a problem, and every member of it is absent.
+  ObjectReader(const nlohmann::json& object, std::string_view file, std::string pointer, Diagnostics& problems);
+
+  /// The member, or nullptr. Counts as known from here on.
+  const nlohmann::json* member(std::string_view name);
+  /// The member was absent or null, and should not have been.
+  void require(std::string_view name);
+
+  std::optional<double> number(std::string_view name, const NumberRange& range);
+  std::optional<std::int64_t> integer(std::string_view name, std::int64_t from, std::int64_t to);
+  std::optional<bool> boolean(std::string_view name);
+  std::optional<std::string> text(std::string_view name);
+
+  /// A member that spells an enumerator.
+  template <class Enum>
+  std::optional<Enum> choice(std::string_view name) {
+    const std::optional<std::size_t> index = word(name, {names_of<Enum>.begin(), names_of<Enum>.end()});
+    if (!index) return std::nullopt;
+    return static_cast<Enum>(*index);
+  }
+  /// The index of the word that a member spells.
+  std::optional<std::size_t> word(std::string_view name, const std::vector<std::string_view>& words);
+
+  /// Fields that are legal and mean nothing to the caller.
+  void accept(std::initializer_list<std::string_view> names);
+
+  void problem(std::string_view name, std::string message, std::string way_out = {});
+  std::string pointer_of(std::string_view name) const;
+  std::string_view file() const noexcept { return file_; }
+  Diagnostics& problems() noexcept { return problems_; }
+  bool is_object() const noexcept { return object_ != nullptr; }
+
+  /// Reports every member that was not asked for.
+  void finish();
+
+ private:
+  const nlohmann::json* object_ = nullptr;
+  std::string_view file_;
+  std::string pointer_;
+  Diagnostics& problems_;
+  std::vector<std::string_view> known_;
+};
+
+/// A value as messages quote it: JSON on one line, long ones cut.
+std::string quoted(const nlohmann::json& value);
+
+}  // namespace shardplan::io
