@@ -31,6 +31,12 @@ std::string without_commas(std::string text) {
   return text;
 }
 
+Text without_margin(const Text& cell) {
+  const std::string plain = cell.plain();
+  const std::size_t margin = std::min(plain.find_first_not_of(' '), plain.size());
+  return cell.slice(margin, cell.width());
+}
+
 /// Control characters would break the line structure of a file.
 std::string printable(std::string_view text) { return Text(text).render(Style{}); }
 
@@ -124,26 +130,33 @@ std::vector<bool> Table::folded(std::size_t width) const {
   return hidden;
 }
 
+std::vector<Text> Table::records(int page) const {
+  const std::size_t width = static_cast<std::size_t>(std::max(page, 1));
+  const std::vector<bool> hidden = folded(width);
+  std::vector<Text> out;
+  for (const Row& row : rows_) {
+    if (!out.empty()) out.emplace_back();
+    if (row.note) {
+      for (Text& line : wrap(row.cells[0], width, 2)) out.push_back(std::move(line));
+      continue;
+    }
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const Text cell = without_margin(row.cells[i]);
+      if (hidden[i] || cell.empty()) continue;
+      const std::string head = head_of(columns_[i]);
+      const Text label = head.empty() ? Text() : Text(head + ": ");
+      for (Text& line : wrap(label + cell, width, 2)) out.push_back(std::move(line));
+    }
+  }
+  return out;
+}
+
 std::vector<Text> Table::lines(int page) const {
   const std::size_t width = static_cast<std::size_t>(std::max(page, 1));
   const std::vector<bool> hidden = folded(width);
   const std::vector<std::size_t> sizes = widths(hidden);
+  if (total_width(sizes, hidden) > width) return records(page);
   std::vector<Text> out;
-  if (total_width(sizes, hidden) > width) {
-    for (const Row& row : rows_) {
-      if (!out.empty()) out.emplace_back();
-      if (row.note) {
-        for (Text& line : wrap(row.cells[0], width, 2)) out.push_back(std::move(line));
-        continue;
-      }
-      for (std::size_t i = 0; i < columns_.size(); ++i) {
-        if (hidden[i] || row.cells[i].empty()) continue;
-        const Text label = head_of(columns_[i]).empty() ? Text() : Text(head_of(columns_[i]) + ": ");
-        for (Text& line : wrap(label + row.cells[i], width, 2)) out.push_back(std::move(line));
-      }
-    }
-    return out;
-  }
   std::vector<Text> heads;
   bool any_head = false;
   for (const Column& column : columns_) {

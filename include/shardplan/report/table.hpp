@@ -40,6 +40,7 @@ class Table {
   /// Lines of at most `width` characters. Columns fold; where even the last ones do not fit, each row becomes lines of
   /// `head: value`, rows parted by an empty line.
   std::vector<Text> lines(int width) const;
+  std::vector<Text> records(int width) const;  ///< the `head: value` lines, whatever the width
   std::string text(const Style& style) const;
 
   /// GitHub's tables. Every column; '|' in a cell is escaped.
