@@ -36,6 +36,7 @@ void write_program(const Shape& shape, Program& program) {
     row_of(shape.kind).write(shape, rank, writer);
   }
   program.first_run.push_back(static_cast<std::uint32_t>(program.runs.size()));
+  program.runs.emplace_back();  // so that one past a rank's last run can be looked at
 }
 
 std::size_t count_ops(const Program& program, int rank) noexcept {

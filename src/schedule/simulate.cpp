@@ -4,6 +4,7 @@
 #include <cassert>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "inflight.hpp"
 
@@ -57,6 +58,20 @@ void lay_channels(const PipelineSpec& spec, PipelineWorkspace& w) {
     w.channels[i].tail = w.channels[i].head;
   }
 
+  w.ready.resize(index(shape.p));
+  w.ranks.resize(index(shape.p));
+  for (int number = 0; number < shape.p; ++number) {
+    Rank& rank = w.ranks[index(number)];
+    rank = Rank{};
+    rank.number = number;
+    rank.run = w.program.begin(number);
+    rank.end = w.program.end(number);
+    rank.slot = rank.run->begin();
+    rank.left = rank.run->count;
+    rank.chunks = w.chunks.data() + index(number) * index(chunks);
+    rank.inputs = w.channels.data() + 2 * index(number) * index(chunks);
+  }
+
   const bool exposed = spec.p2p_mode == P2pMode::exposed;
   const auto fill_with_zeros = [length](Channel& channel) {
     std::fill(channel.head, channel.head + length, 0.0);
@@ -71,8 +86,8 @@ void lay_channels(const PipelineSpec& spec, PipelineWorkspace& w) {
       chunk.b = spec.backward[stage];
       chunk.w = spec.weight[stage];
       chunk.bw = chunk.b + chunk.w;
-      w.channels[2 * here].consumer = rank;
-      w.channels[2 * here + 1].consumer = rank;
+      w.channels[2 * here].consumer = &w.ranks[index(rank)];
+      w.channels[2 * here + 1].consumer = &w.ranks[index(rank)];
     }
   }
   for (Chunk& chunk : w.chunks) {
@@ -100,10 +115,14 @@ void lay_channels(const PipelineSpec& spec, PipelineWorkspace& w) {
   }
 }
 
+double pair_time(const Chunk& forward, const Chunk& backward, double alpha) noexcept {
+  return std::max(forward.f, backward.bw) + alpha * std::min(forward.f, backward.bw);
+}
+
 struct NoTimeline {
-  void rank(int) noexcept {}
+  void visit(const Rank&) noexcept {}
   void op(double, double) noexcept {}
-  void stop() noexcept {}
+  void leave() noexcept {}
 };
 
 /// Writes each rank's ops at its own place, visit by visit.
@@ -118,12 +137,12 @@ class TimelineWriter {
     timeline.start.resize(timeline.first_op.back());
     timeline.end.resize(timeline.first_op.back());
   }
-  void rank(int rank) noexcept { at_ = next_[rank_ = index(rank)]; }
+  void visit(const Rank& rank) noexcept { at_ = next_[rank_ = index(rank.number)]; }
   void op(double start, double end) noexcept {
     timeline_.start[at_] = start;
     timeline_.end[at_++] = end;
   }
-  void stop() noexcept { next_[rank_] = at_; }
+  void leave() noexcept { next_[rank_] = at_; }
 
  private:
   Timeline& timeline_;
@@ -132,22 +151,39 @@ class TimelineWriter {
   std::size_t at_ = 0;
 };
 
-// Lets a rank run until an input is missing; whoever makes that input puts the rank back on the list of ready ranks.
-// Every op runs once and every rank is woken at most once an op: linear.
-template <class Recorder>
-void run_ranks(const PipelineSpec& spec, PipelineWorkspace& w, Recorder& recorder) noexcept {
-  const Shape& shape = spec.shape;
-  const std::size_t chunks = index(chunks_per_rank(shape));
-  const double alpha = spec.alpha;
-  std::int32_t* const ready = w.ready.data();
-  std::size_t waiting = 0;
-  for (int rank = shape.p - 1; rank >= 0; --rank) ready[waiting++] = rank;
+/// Ranks that can go on. The last one woken comes first and stays in a register: mostly it is the only one.
+class ReadyRanks {
+ public:
+  ReadyRanks(std::vector<Rank>& ranks, std::vector<Rank*>& waiting) noexcept : top_(waiting.data()) {
+    for (std::size_t i = ranks.size(); i-- > 1;) *top_++ = &ranks[i];
+    first_ = waiting.data();
+    next_ = &ranks.front();
+  }
+  void add(Rank* rank) noexcept {
+    if (next_ != nullptr) *top_++ = next_;
+    next_ = rank;
+  }
+  Rank* take() noexcept {
+    if (next_ == nullptr) return top_ == first_ ? nullptr : *--top_;
+    return std::exchange(next_, nullptr);
+  }
 
-  const auto send = [ready, &waiting](Channel& channel, double arrival) {
+ private:
+  Rank* next_;
+  Rank** first_;
+  Rank** top_;
+};
+
+// Lets a rank run until an input is missing; whoever makes that input puts the rank back on the list of ready ranks.
+// Every op runs once and wakes at most two ranks: linear.
+template <class Recorder>
+void run_ranks(double alpha, PipelineWorkspace& w, Recorder& recorder) noexcept {
+  ReadyRanks ready(w.ranks, w.ready);
+  const auto send = [&ready](Channel& channel, double arrival) {
     *channel.head++ = arrival;
     if (channel.waited) {
       channel.waited = false;
-      ready[waiting++] = channel.consumer;
+      ready.add(channel.consumer);
     }
   };
   const auto missing = [](Channel& channel) {
@@ -156,85 +192,77 @@ void run_ranks(const PipelineSpec& spec, PipelineWorkspace& w, Recorder& recorde
     return true;
   };
 
-  while (waiting > 0) {
-    const std::int32_t at = ready[--waiting];
-    Rank& rank = w.ranks[index(at)];
-    Chunk* const chunk = w.chunks.data() + index(at) * chunks;
-    Channel* const inputs = w.channels.data() + 2 * index(at) * chunks;
-    double free = rank.free;
-    double end = rank.last_end;
-    recorder.rank(at);
-    bool stopped = false;
-    while (rank.run != rank.end && !stopped) {
-      const Run& run = *rank.run;
-      const Slot* slot = run.begin() + rank.slot;
-      std::uint32_t left = run.count - rank.iteration;
-      for (; left > 0; --left) {
-        for (; slot != run.end(); ++slot) {
-          Chunk& c = chunk[slot->chunk];
-          double start = free;
-          switch (slot->kind) {
-            case OpKind::F: {
-              Channel& input = inputs[2 * slot->chunk];
-              if (missing(input)) goto stop;
-              start = std::max(free, *input.tail++);
-              end = start + c.f;
-              free = end + c.forward_block;
-              send(*c.forward_out, end + c.forward_delay);
-              break;
-            }
-            case OpKind::B: {
-              Channel& input = inputs[2 * slot->chunk + 1];
-              if (missing(input)) goto stop;
-              start = std::max(free, *input.tail++);
-              end = start + c.b;
-              free = end + c.backward_block;
-              send(*c.backward_out, end + c.backward_delay);
-              break;
-            }
-            case OpKind::W:
-              free = end = start + c.w;
-              c.grad_ready = end;
-              break;
-            case OpKind::BW: {
-              Channel& input = inputs[2 * slot->chunk + 1];
-              if (missing(input)) goto stop;
-              start = std::max(free, *input.tail++);
-              end = start + c.bw;
-              free = end + c.backward_block;
-              c.grad_ready = end;
-              send(*c.backward_out, end + c.backward_delay);
-              break;
-            }
-            case OpKind::F_BW: {
-              Chunk& back = chunk[slot->backward_chunk];
-              Channel& forward = inputs[2 * slot->chunk];
-              Channel& backward = inputs[2 * slot->backward_chunk + 1];
-              if (missing(forward) || missing(backward)) goto stop;
-              start = std::max({free, *forward.tail++, *backward.tail++});
-              end = start + std::max(c.f, back.bw) + alpha * std::min(c.f, back.bw);
-              free = end + std::max(c.forward_block, back.backward_block);
-              back.grad_ready = end;
-              send(*c.forward_out, end + c.forward_delay);
-              send(*back.backward_out, end + back.backward_delay);
-              break;
-            }
-          }
-          recorder.op(start, end);
+  while (Rank* const rank = ready.take()) {
+    double free = rank->free;
+    double end = rank->last_end;
+    Chunk* const chunks = rank->chunks;
+    Channel* const inputs = rank->inputs;
+
+    // Executes one op; false where an input has not been made yet.
+    const auto execute = [&](const Slot& slot) {
+      Chunk& chunk = chunks[slot.chunk];
+      double start = free;
+      switch (slot.kind) {
+        case OpKind::F: {
+          Channel& input = inputs[2 * slot.chunk];
+          if (missing(input)) return false;
+          start = std::max(free, *input.tail++);
+          end = start + chunk.f;
+          free = end + chunk.forward_block;
+          send(*chunk.forward_out, end + chunk.forward_delay);
+          break;
         }
-        slot = run.begin();
+        case OpKind::B:
+        case OpKind::BW: {
+          Channel& input = inputs[2 * slot.chunk + 1];
+          if (missing(input)) return false;
+          start = std::max(free, *input.tail++);
+          end = start + (slot.kind == OpKind::B ? chunk.b : chunk.bw);
+          free = end + chunk.backward_block;
+          chunk.grad_ready = end;  // of a B: its W is still to come, and overwrites this
+          send(*chunk.backward_out, end + chunk.backward_delay);
+          break;
+        }
+        case OpKind::W:
+          free = end = start + chunk.w;
+          chunk.grad_ready = end;
+          break;
+        case OpKind::F_BW: {
+          Chunk& back = chunks[slot.backward_chunk];
+          Channel& forward = inputs[2 * slot.chunk];
+          Channel& backward = inputs[2 * slot.backward_chunk + 1];
+          if (missing(forward) || missing(backward)) return false;
+          start = std::max({free, *forward.tail++, *backward.tail++});
+          end = start + pair_time(chunk, back, alpha);
+          free = end + std::max(chunk.forward_block, back.backward_block);
+          back.grad_ready = end;
+          send(*chunk.forward_out, end + chunk.forward_delay);
+          send(*back.backward_out, end + back.backward_delay);
+          break;
+        }
       }
-      ++rank.run;
-      rank.iteration = rank.slot = 0;
-      continue;
-    stop:
-      rank.iteration = run.count - left;
-      rank.slot = static_cast<std::uint32_t>(slot - run.begin());
-      stopped = true;
+      recorder.op(start, end);
+      return true;
+    };
+
+    recorder.visit(*rank);
+    const Run* run = rank->run;
+    const Slot* slot = rank->slot;
+    std::uint32_t left = rank->left;
+    while (run != rank->end && execute(*slot)) {
+      if (++slot != run->end()) continue;
+      if (--left == 0) {
+        ++run;  // the entry after the last one is there, and empty
+        left = run->count;
+      }
+      slot = run->begin();
     }
-    rank.free = free;
-    rank.last_end = end;
-    recorder.stop();
+    rank->run = run;
+    rank->slot = slot;
+    rank->left = left;
+    rank->free = free;
+    rank->last_end = end;
+    recorder.leave();
   }
 }
 
@@ -268,7 +296,7 @@ void fold_busy(const PipelineSpec& spec, PipelineWorkspace& w, PipelineResult& r
             break;
           case OpKind::F_BW: {
             const Chunk& back = chunk[slot.backward_chunk];
-            busy += count * (std::max(c.f, back.bw) + spec.alpha * std::min(c.f, back.bw));
+            busy += count * pair_time(c, back, spec.alpha);
             blocked += count * std::max(c.forward_block, back.backward_block);
             break;
           }
@@ -306,13 +334,7 @@ void collect(const PipelineSpec& spec, PipelineWorkspace& w, PipelineResult& res
 template <class Recorder>
 void run_step(const PipelineSpec& spec, PipelineWorkspace& w, PipelineResult& result, Recorder& recorder) noexcept {
   lay_channels(spec, w);
-  w.ready.resize(index(spec.shape.p));
-  w.ranks.assign(index(spec.shape.p), Rank{});
-  for (int rank = 0; rank < spec.shape.p; ++rank) {
-    w.ranks[index(rank)].run = w.program.begin(rank);
-    w.ranks[index(rank)].end = w.program.end(rank);
-  }
-  run_ranks(spec, w, recorder);
+  run_ranks(spec.alpha, w, recorder);
   assert(std::all_of(w.ranks.begin(), w.ranks.end(), [](const Rank& rank) { return rank.run == rank.end; }));
   collect(spec, w, result);
   fold_inflight(spec, w, result);

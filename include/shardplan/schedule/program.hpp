@@ -47,7 +47,7 @@ struct Run {
 /// All ranks' op lists. Reused: writing a shape that was written before allocates nothing.
 struct Program {
   Shape shape;
-  std::vector<Run> runs;                 ///< rank 0's, then rank 1's, ...
+  std::vector<Run> runs;                 ///< rank 0's, then rank 1's, ..., then an empty one
   std::vector<std::uint32_t> first_run;  ///< of each rank; p + 1 entries
 
   const Run* begin(int rank) const noexcept { return runs.data() + first_run[static_cast<std::size_t>(rank)]; }

@@ -69,11 +69,13 @@ struct PipelineResult {
 struct PipelineWorkspace {
   Program program;  ///< of the last shape; kept as long as the shape stays the same
 
+  struct Rank;
+  /// A queue of arrival times between two chunks, in one direction.
   struct Channel {
     double* head = nullptr;        ///< where the next arrival goes
     const double* tail = nullptr;  ///< the next one to be taken
-    std::int32_t consumer = -1;    ///< rank; -1 for the ends of the pipeline
-    bool waited = false;           ///< the consumer stands still for it
+    Rank* consumer = nullptr;
+    bool waited = false;  ///< the consumer stands still for it
   };
   struct Chunk {
     double f = 0, b = 0, w = 0, bw = 0;
@@ -84,17 +86,23 @@ struct PipelineWorkspace {
     double grad_ready = 0;
   };
   struct Rank {
-    const Run* run = nullptr;
+    const Run* run = nullptr;  ///< where the rank stands in its program
     const Run* end = nullptr;
-    std::uint32_t iteration = 0, slot = 0;
-    double free = 0, last_end = 0;
+    const Slot* slot = nullptr;
+    std::uint32_t left = 0;  ///< rounds of the run, this one included
+    int number = 0;
+    double free = 0;
+    double last_end = 0;
+    Chunk* chunks = nullptr;
+    Channel* inputs = nullptr;  ///< [2 * chunk]: forward, [2 * chunk + 1]: backward
   };
   std::vector<double> arrivals;
   std::vector<Channel> channels;
   std::vector<Chunk> chunks;
   std::vector<Rank> ranks;
-  std::vector<std::int32_t> ready;
+  std::vector<Rank*> ready;
   std::vector<double> live;
+  std::vector<double> ones;
 };
 
 /// Start and end of every op, rank by rank in program order.
