@@ -15,7 +15,7 @@ namespace {
 std::string with_commas(std::string text) {
   const std::size_t first = text.empty() || text[0] != '-' ? 0 : 1;
   std::size_t point = std::min(text.find('.'), text.size());
-  while (point > first + 3) text.insert(point -= 3, ",");
+  while (point > first + 3) text.insert(point -= 3, 1, ',');
   return text;
 }
 
