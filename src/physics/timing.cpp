@@ -24,6 +24,15 @@ double plain_peak(const Gpu& gpu, Precision precision) noexcept {
   return gpu.peak(narrow ? Precision::bf16 : precision);
 }
 
+/// "flash" runs what the stack's release ran; flash-v1 and flash-v3 say it themselves.
+const AttentionEfficiency& flash_efficiency(const Gpu& gpu, const Training& training) noexcept {
+  const FlashKernel kernel = training.attention == AttentionKernel::flash_v1   ? FlashKernel::v1
+                             : training.attention == AttentionKernel::flash_v3 ? FlashKernel::v3
+                                                                               : training.stack.flash;
+  if (kernel == FlashKernel::v1) return gpu.attention_v1;
+  return kernel == FlashKernel::v3 ? gpu.attention_v3 : gpu.attention;
+}
+
 double tile_waves(double tiles, double processors, double quantisation) noexcept {
   const double waves = tiles / processors;
   return quantisation * std::ceil(waves) + (1 - quantisation) * std::max(waves, 1.0);
@@ -62,17 +71,6 @@ double gemm_seconds(const Gpu& gpu, Precision precision, double m, double n, dou
   return seconds;
 }
 
-double fabric_efficiency(FabricType type) noexcept {
-  switch (type) {
-    case FabricType::infiniband: return 0.80;
-    case FabricType::roce: return 0.75;
-    case FabricType::efa: return 0.65;
-    case FabricType::omni_path: return 0.30;
-    case FabricType::ethernet: return 0.60;
-  }
-  return 0.6;
-}
-
 Path path_of(const Cluster& cluster, const RankGroup& group) noexcept {
   Path path;
   const double inside = cluster.intra_node.bandwidth * large_message_share;
@@ -82,7 +80,7 @@ Path path_of(const Cluster& cluster, const RankGroup& group) noexcept {
     return path;
   }
   // Every member of a node carries its share of the ring through its own NIC.
-  const double across = group.per_domain * cluster.inter_node.bandwidth * fabric_efficiency(cluster.fabric);
+  const double across = group.per_domain * cluster.inter_node.bandwidth * cluster.inter_node_efficiency();
   path.bandwidth = group.per_domain > 1 ? std::min(inside, across) : across;
   const double nodes = std::ceil(static_cast<double>(group.size) / group.per_domain);
   path.latency_s = cluster.inter_node.latency_s + inter_node_step_s * std::log2(std::max(nodes, 2.0));
@@ -95,14 +93,14 @@ double collective_seconds(const Cluster& cluster, Collective op, const RankGroup
   if (op == Collective::send) {
     const bool inside = group.scope == Scope::intra_node;
     const double rate = inside ? cluster.intra_node.bandwidth * large_message_share
-                               : cluster.inter_node.bandwidth * fabric_efficiency(cluster.fabric);
+                               : cluster.inter_node.bandwidth * cluster.inter_node_efficiency();
     return (inside ? cluster.intra_node.latency_s : cluster.inter_node.latency_s) + sent / rate;
   }
   if (op == Collective::all_to_all && group.scope == Scope::inter_node) {
     const double others = group.size - 1;
     const double remote = sent * (group.size - group.per_domain) / others;
     const double local = sent - remote;
-    return path.latency_s + remote / (cluster.inter_node.bandwidth * fabric_efficiency(cluster.fabric)) +
+    return path.latency_s + remote / (cluster.inter_node.bandwidth * cluster.inter_node_efficiency()) +
            local / (cluster.intra_node.bandwidth * large_message_share);
   }
   const double passes = op == Collective::all_reduce ? 2 : 1;
@@ -114,7 +112,8 @@ double collective_seconds(const Cluster& cluster, Collective op, const RankGroup
 OperatorTime operator_seconds(const Run& run, const Operator<double>& op, double causal_share) noexcept {
   const Gpu& gpu = run.cluster.gpu;
   const Training& training = run.training;
-  const double bytes_factor = training.stack.timing.elementwise_factor;
+  const double bytes_factor =
+      training.stack.timing.elementwise_factor * (training.compile ? 1.0 : training.stack.timing.uncompiled_factor);
   OperatorTime time;
   switch (op.kind) {
     case OperatorKind::gemm:
@@ -146,7 +145,7 @@ OperatorTime operator_seconds(const Run& run, const Operator<double>& op, double
         time.input_gradient_s =
             op.input_gradient_flop / (peak * batched_product_share) + memory_seconds(gpu, op.backward_bytes);
       } else {
-        const AttentionEfficiency& efficiency = gpu.attention;
+        const AttentionEfficiency& efficiency = flash_efficiency(gpu, training);
         const double s = op.n;
         const double ramp = s / (s + efficiency.s0);
         const double small_head = op.k < 96 ? 0.8 : 1.0;

@@ -23,9 +23,6 @@ struct Path {
   double latency_s = 0;
 };
 
-/// Share of the wire that training traffic gets on a fabric.
-double fabric_efficiency(FabricType type) noexcept;
-
 Path path_of(const Cluster& cluster, const RankGroup& group) noexcept;
 
 /// One call in which a GPU sends `sent` bytes of a `message`-byte tensor. Seconds.

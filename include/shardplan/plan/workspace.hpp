@@ -1,0 +1,128 @@
+// The inner sums of an estimate, kept between calls so that a warm estimate allocates nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "shardplan/core/run.hpp"
+#include "shardplan/physics/ends.hpp"
+#include "shardplan/physics/fold.hpp"
+#include "shardplan/physics/optimizers.hpp"
+#include "shardplan/physics/states.hpp"
+#include "shardplan/physics/timing.hpp"
+#include "shardplan/physics/topology.hpp"
+#include "shardplan/physics/transients.hpp"
+#include "shardplan/plan/estimate.hpp"
+#include "shardplan/schedule/simulate.hpp"
+
+namespace shardplan {
+
+inline constexpr std::size_t collective_count = 11;
+
+/// One kind of collective of a unit or a stage, for one microbatch.
+struct CollectiveSum {
+  double calls = 0;
+  double message = 0;  ///< bytes of one call's tensor (the largest)
+  double sent = 0;     ///< bytes one GPU sends, all calls
+  double time_s = 0;
+  double exposed_s = 0;
+};
+using CollectiveSums = std::array<CollectiveSum, collective_count>;
+
+/// Rows and columns of a weight matrix on this rank.
+struct MatrixShape {
+  double rows = 0, cols = 0;
+  bool operator==(const MatrixShape&) const = default;
+};
+
+/// Everything that one layer (or one end of the model) adds to its stage, for one microbatch.
+struct Unit {
+  UnitWeights weights;
+  StateBytes states;  ///< where shards round per unit
+  SavedBytes bytes;
+  UnitFlop flop;
+  UnitTime time;
+  LayerTransient transient;
+  CollectiveSums collectives{};
+  double forward_exposed_s = 0;       ///< communication that the forward pass waits for
+  double backward_exposed_s = 0;      ///< and the backward pass with its recomputation
+  FixedList<MatrixShape, 16> shapes;  ///< distinct shapes of trained matrices
+};
+
+/// The ends of the model, and the loss.
+struct Ends {
+  Unit embedding;
+  Unit final_norm;
+  Unit head;                 ///< the LM head and the loss
+  Unit mtp;                  ///< multi-token prediction: one block, its projection and one more pass of the head
+  double loss_peak = 0;      ///< most bytes alive in the loss' forward and backward, the head's input apart
+  double head_gradient = 0;  ///< bytes of the head's weight gradient in 16 bit, 0 where frozen
+  double logits = 0;         ///< elements of this rank's logits
+};
+
+/// A model chunk on a rank.
+struct Chunk {
+  int stage = 0;  ///< virtual stage, model order
+  int first_layer = 0;
+  int layers = 0;
+  bool has_embedding = false;
+  bool has_head = false;
+  double kept = 0;        ///< activation bytes that one microbatch keeps here, the loss apart
+  double first_kept = 0;  ///< of it, what the first layer keeps
+  double forward_s = 0;   ///< with exposed communication
+  double backward_s = 0;
+  double weight_gradient_s = 0;
+};
+
+struct Stage {
+  UnitWeights weights;
+  StateBytes states;  ///< sums over units where shards round per unit
+  Unit total;         ///< times, FLOP and collectives of one microbatch through all chunks
+  int layers = 0;
+  bool has_embedding = false;
+  bool has_head = false;
+  FixedList<MatrixShape, 48> shapes;  ///< distinct shapes of trained matrices
+  double largest_layer = 0;           ///< elements of the largest layer here: what gathers hold at once
+  double root = 0;                    ///< elements of embedding, head and final norm here
+  double layer_saved = 0;             ///< of the layer whose recomputation holds most
+  double layer_checkpoint = 0;
+  LayerTransient transient;  ///< of the layer with the largest one
+  double forward_s = 0;      ///< one microbatch through all chunks, with exposed communication
+  double backward_s = 0;
+  double data_exposed_s = 0;                   ///< data-parallel traffic that the step waits for
+  std::array<double, 8> exposed_by_group_s{};  ///< of the step, by GroupKind; p2p apart
+};
+
+struct EstimateWorkspace {
+  Topology topology;
+  StateRule rule;
+  const Optimizer* optimizer = nullptr;
+  std::vector<Unit> kinds;           ///< by layer kind
+  std::vector<Unit> frozen_input;    ///< the same behind a frozen embedding
+  std::vector<Unit> not_recomputed;  ///< by layer kind, where full:N leaves a layer alone
+  Ends ends;
+  std::vector<int> first_layers;                              ///< of each virtual stage
+  std::vector<Chunk> chunks;                                  ///< rank by rank
+  std::vector<Stage> stages;                                  ///< rank by rank
+  std::vector<double> forward, backward, weight, activation;  ///< per virtual stage
+  schedule::PipelineSpec spec;
+  schedule::PipelineWorkspace pipeline;
+  schedule::PipelineResult simulated;
+  schedule::PipelineWorkspace ideal;
+  schedule::PipelineResult ideal_result;
+};
+
+// The steps of an estimate, in order; each reads what the ones before it filled in.
+void build_units(const Run& run, EstimateWorkspace& w) noexcept;
+void build_stages(const Run& run, EstimateWorkspace& w) noexcept;
+void run_pipeline(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept;
+void estimate_communication(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept;
+void estimate_memory(const Run& run, const EstimateWorkspace& w, Estimate& out) noexcept;
+void estimate_time(const Run& run, const EstimateWorkspace& w, Estimate& out) noexcept;
+void estimate_throughput(const Run& run, const EstimateWorkspace& w, Estimate& out) noexcept;
+
+/// Estimates a legal run, reusing the workspace's and the result's buffers.
+void estimate(const Run& run, EstimateWorkspace& workspace, Estimate& out) noexcept;
+
+}  // namespace shardplan

@@ -1,0 +1,441 @@
+// Peak memory as it happens: the parts of each moment of a step, per pipeline rank.
+#include <algorithm>
+#include <cmath>
+
+#include "shardplan/physics/layer_inputs.hpp"
+#include "shardplan/plan/workspace.hpp"
+
+namespace shardplan {
+namespace {
+
+constexpr double gib = 1024.0 * 1024.0 * 1024.0;
+// CUDA context with lazy module loading, and NCCL's buffers per communicator (evidence: ml-engineering, SimuMax).
+constexpr double cuda_context_bytes = 0.5 * gib;
+constexpr double nccl_inside_bytes = 0.4 * gib;
+constexpr double nccl_across_bytes = 0.6 * gib;
+constexpr double nccl_most_bytes = 2.0 * gib;
+
+std::int64_t whole(double bytes) noexcept { return static_cast<std::int64_t>(std::ceil(std::max(0.0, bytes) - 1e-6)); }
+
+double framework_bytes(const Run& run, const Topology& topology) noexcept {
+  if (run.training.framework == Framework::textbook) return 0;
+  double nccl = 0;
+  const auto add = [&nccl](const RankGroup& group) {
+    if (group.size > 1) nccl += group.scope == Scope::inter_node ? nccl_across_bytes : nccl_inside_bytes;
+  };
+  for (const GroupKind kind :
+       {GroupKind::tensor, GroupKind::pipeline, GroupKind::data, GroupKind::context, GroupKind::expert}) {
+    add(topology.group(kind));
+  }
+  return cuda_context_bytes + std::min(nccl, nccl_most_bytes);
+}
+
+/// What is alive besides states and activations, by cause.
+struct Buffers {
+  double gathered = 0;       ///< unsharded copies of sharded weights
+  double collectives = 0;    ///< buckets, reduce-scatter inputs, receive buffers
+  double root_gradient = 0;  ///< unsharded gradient of the head, alive from the loss on
+};
+
+double stage_elements(const Stage& stage) noexcept { return stage.weights.dense.held() + stage.weights.expert.held(); }
+
+/// Bytes of an unsharded weight element as it is computed with: 16 bit, or as the quantised base is stored.
+double gathered_width(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
+  const double width = bytes_of(activation_dtype(run.training.precision));
+  const Weights& dense = stage.weights.dense;
+  if (dense.quantized <= 0 || dense.held() <= 0) return width;
+  const double quantized = dense.quantized / dense.held();
+  return quantized * w.rule.quantized_bytes + (1 - quantized) * width;
+}
+
+Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
+  const Training& training = run.training;
+  const Parallel& parallel = run.parallel;
+  const StackMemory& memory = training.stack.memory;
+  Buffers buffers;
+  const double width = bytes_of(activation_dtype(training.precision));
+  const double elements = stage_elements(stage);
+  const bool trains = !training.peft.active();
+  const bool fully_sharded =
+      parallel.fsdp != Fsdp::none && parallel.fsdp != Fsdp::no_shard && w.rule.parameter_shards > 1;
+  if (fully_sharded) {
+    const double layer = gathered_width(run, w, stage) * stage.largest_layer;
+    if (parallel.fsdp == Fsdp::shard_grad_op) {
+      buffers.gathered = gathered_width(run, w, stage) * elements;
+    } else {
+      buffers.gathered = std::min(memory.gathered_layers, std::max(1, stage.layers)) * layer;
+      if (memory.root_unit_gathered) buffers.gathered += width * stage.root;
+    }
+    if (stage.has_head) buffers.root_gradient = w.ends.head_gradient;
+    if (memory.fp32_reduce_scatter_input && trains) {
+      buffers.collectives = bytes_of(training.grad_dtype) * stage.largest_layer;
+    } else if (trains) {
+      buffers.collectives = width * stage.largest_layer;  // the layer's gradient before it is scattered
+    }
+    if (parallel.grad_sync == GradSync::last && run.microbatches() > 1 && trains) {
+      buffers.collectives += width * elements;  // unsharded gradients while accumulating
+    }
+  } else if (training.framework == Framework::deepspeed && parallel.dense_replicas() > 1) {
+    if (parallel.zero_stage == 3) {
+      buffers.gathered = width * std::min(elements, static_cast<double>(memory.live_parameters));
+      buffers.gathered += width * stage.root;
+      buffers.collectives = width * std::min(elements, static_cast<double>(memory.prefetch));
+      if (stage.has_head) buffers.root_gradient = w.ends.head_gradient;
+    } else if (parallel.zero_stage >= 1) {
+      buffers.collectives = width * std::min(elements, static_cast<double>(memory.gather_bucket));
+    }
+    if (parallel.zero_stage >= 2) {
+      const double bucket = std::min(elements, static_cast<double>(memory.reduce_bucket));
+      buffers.collectives += memory.reduce_buckets * width * bucket;
+    }
+    if (parallel.hpz) {
+      // The secondary partition: 2 bytes a parameter inside its group.
+      buffers.gathered += width * std::ceil(elements / std::max(1, parallel.shard_group));
+    }
+  }
+  if (parallel.pipeline > 1 && training.framework != Framework::textbook) {
+    const double tokens =
+        static_cast<double>(training.seq_length) * static_cast<double>(training.micro_batch_size) / parallel.context;
+    const double cut = parallel.sequence_parallel ? parallel.tensor : 1.0;
+    const double message = width * tokens * static_cast<double>(run.model.hidden_size) / cut;
+    buffers.collectives += message * ((stage.has_embedding ? 0 : 1) + (stage.has_head ? 0 : 1));
+  }
+  return buffers;
+}
+
+/// Placeholder gradients that Transformer Engine caches: one per distinct weight shape, 16 bit.
+double dummy_gradients(const Run& run, const Stage& stage) noexcept {
+  if (!run.training.kernels.te_dummy_wgrad || run.training.peft.active()) return 0;
+  double bytes = 0;
+  for (const MatrixShape& shape : stage.shapes) bytes += 2.0 * shape.rows * shape.cols;
+  return bytes;
+}
+
+/// Recomputed activations that the backward pass of one segment holds.
+double recomputed_bytes(const Run& run, const Stage& stage) noexcept {
+  const Recompute& recompute = run.training.recompute;
+  switch (recompute.mode) {
+    case RecomputeMode::full:
+    case RecomputeMode::first_n:
+    case RecomputeMode::ops: return std::max(0.0, stage.layer_saved - stage.layer_checkpoint);
+    case RecomputeMode::every_k:
+      return std::max(0.0,
+                      std::min(recompute.n, std::max(1, stage.layers)) * stage.layer_saved - stage.layer_checkpoint);
+    default: return 0;
+  }
+}
+
+bool checkpoints_layers(const Recompute& recompute) noexcept {
+  return recompute.mode == RecomputeMode::full || recompute.mode == RecomputeMode::first_n ||
+         recompute.mode == RecomputeMode::every_k || recompute.mode == RecomputeMode::ops;
+}
+
+/// Optimizer steps on one rank need this much more for a moment.
+double step_transient(const Run& run, const EstimateWorkspace& w, const Stage& stage,
+                      const StateBytes& states) noexcept {
+  const Training& training = run.training;
+  if (training.framework == Framework::textbook || training.framework == Framework::megatron) return 0;
+  if (training.offload.optimizer != OffloadDevice::none) return 0;
+  const double trained = stage.weights.dense.trained + stage.weights.dense.adapters + stage.weights.expert.trained +
+                         stage.weights.expert.adapters;
+  if (trained <= 0) return 0;
+  if (training.framework == Framework::deepspeed) {
+    // The partition's gradient is copied to fp32 unless it is fp32 already.
+    return w.rule.gradient_bytes < 4 ? 4.0 * trained / w.rule.optimizer_shards : 0.0;
+  }
+  if (training.optimizer_impl != OptimizerImpl::foreach) return 0;
+  // One more copy of the parameters that train, in their own type.
+  (void)states;
+  const double width = training.peft.active() ? w.rule.adapter_parameter_bytes : w.rule.parameter_bytes;
+  return width * trained / (training.peft.active() && !w.rule.adapters_sharded ? 1.0 : w.rule.parameter_shards);
+}
+
+/// States that live elsewhere.
+struct Elsewhere {
+  double host = 0;
+  double nvme = 0;
+};
+
+void put(OffloadDevice device, double bytes, Elsewhere& elsewhere) noexcept {
+  if (device == OffloadDevice::cpu) elsewhere.host += bytes;
+  if (device == OffloadDevice::nvme) elsewhere.nvme += bytes;
+}
+
+Elsewhere move_states(const Run& run, const EstimateWorkspace& w, StateBytes& states) noexcept {
+  Elsewhere elsewhere;
+  const Offload& offload = run.training.offload;
+  if (offload.optimizer != OffloadDevice::none) {
+    const double moved = std::floor(states.optimizer * std::clamp(offload.optimizer_fraction, 0.0, 1.0));
+    states.optimizer -= moved;
+    put(offload.optimizer, moved, elsewhere);
+    const bool gradients_follow =
+        run.training.framework == Framework::deepspeed || run.training.framework == Framework::fsdp;
+    if (gradients_follow) {
+      put(offload.optimizer, states.gradients, elsewhere);
+      states.gradients = 0;
+    }
+  } else if (w.optimizer != nullptr && w.optimizer->paged) {
+    elsewhere.host += states.optimizer;
+    states.optimizer = 0;
+  }
+  if (offload.parameters != OffloadDevice::none) {
+    put(offload.parameters, states.parameters, elsewhere);
+    states.parameters = 0;
+  }
+  return elsewhere;
+}
+
+struct RankMemory {
+  const Run& run;
+  const EstimateWorkspace& w;
+  int rank;
+  const Stage& stage;
+  StateBytes states;
+  Buffers buffers;
+  double framework;
+
+  MemoryParts base(bool gradients) const noexcept {
+    MemoryParts parts;
+    parts.parameters = whole(states.parameters);
+    parts.gradients = gradients ? whole(states.gradients) : 0;
+    parts.optimizer = whole(states.optimizer);
+    parts.framework = whole(framework);
+    return parts;
+  }
+};
+
+void set(StageEstimate& out, Moment moment, const MemoryParts& parts) noexcept {
+  out.moments[static_cast<std::size_t>(moment)] = parts;
+  out.has_moment[static_cast<std::size_t>(moment)] = true;
+}
+
+void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
+  const Run& run = r.run;
+  const Training& training = run.training;
+  const EstimateWorkspace& w = r.w;
+  const Stage& stage = r.stage;
+  const bool textbook = training.framework == Framework::textbook;
+  const int per_rank = schedule::chunks_per_rank(w.spec.shape);
+  const std::size_t at = static_cast<std::size_t>(r.rank);
+  const bool accumulates = run.microbatches() > 1;
+  const bool persistent =
+      training.framework == Framework::megatron || textbook || training.framework == Framework::deepspeed;
+  const bool gradients_from_start = persistent || accumulates;
+
+  double in_flight = w.simulated.peak_bytes[at];
+  double head_inputs = 0;
+  double current = 0, first = 0;
+  for (int c = 0; c < per_rank; ++c) {
+    const std::size_t index = at * static_cast<std::size_t>(per_rank) + static_cast<std::size_t>(c);
+    const Chunk& chunk = w.chunks[index];
+    if (chunk.kept > current) {
+      current = chunk.kept;
+      first = chunk.first_kept;
+    }
+    if (!chunk.has_head) continue;
+    // The loss of the microbatch that is just done is counted apart; others in flight keep theirs.
+    const double others = std::max(0.0, w.simulated.peak_live[index] - 1);
+    in_flight += others * (w.ends.final_norm.bytes.saved + w.ends.head.bytes.saved);
+    head_inputs = w.ends.final_norm.bytes.saved;
+  }
+  double offloaded = 0;
+  if (training.offload.activations == OffloadDevice::cpu && stage.layers > 0) {
+    const int chosen = training.offload.activation_layers < 0
+                           ? stage.layers
+                           : std::min(training.offload.activation_layers, stage.layers);
+    offloaded = in_flight * chosen / stage.layers;
+    // What is being sent and fetched stays: two layers.
+    offloaded = std::max(0.0, offloaded - 2 * current / std::max(1, stage.layers));
+    in_flight -= offloaded;
+    out.host_bytes += whole(offloaded);
+  }
+
+  if (textbook) {
+    MemoryParts parts = r.base(true);
+    parts.activations =
+        whole(in_flight + (stage.has_head ? w.ends.final_norm.bytes.saved + w.ends.head.bytes.saved : 0.0));
+    parts.transient = whole(recomputed_bytes(run, stage));
+    set(out, Moment::backward, parts);
+    set(out, Moment::optimizer_step, r.base(true));
+    return;
+  }
+
+  const double dummies = dummy_gradients(run, stage);
+  const double layer_output =
+      checkpoints_layers(training.recompute) && training.kernels.reentrant_checkpoint ? stage.layer_checkpoint : 0.0;
+  const double inside = recomputed_bytes(run, stage) + stage.transient.gradient + stage.transient.inner +
+                        stage.transient.weight_gradient + layer_output;
+  const double kept_logits = training.keep_logits ? 4.0 * w.ends.logits : 0.0;
+
+  if (stage.has_head) {
+    MemoryParts parts = r.base(gradients_from_start);
+    parts.activations = whole(in_flight + head_inputs);
+    parts.transient = whole(r.buffers.gathered + w.ends.loss_peak + w.ends.head.bytes.saved -
+                            std::min(w.ends.head.bytes.saved, w.ends.loss_peak) + dummies);
+    parts.communication_buffers = whole(r.buffers.collectives);
+    set(out, Moment::loss, parts);
+  }
+  {
+    MemoryParts parts = r.base(gradients_from_start);
+    if (!gradients_from_start && stage.has_head && r.buffers.root_gradient == 0) {
+      // One GPU, no accumulation: the head's gradient is the first to exist.
+      parts.gradients = whole(std::min(r.states.gradients, w.ends.head_gradient));
+    }
+    parts.activations = whole(in_flight + head_inputs);
+    parts.transient = whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits);
+    parts.communication_buffers = whole(r.buffers.collectives);
+    set(out, Moment::backward, parts);
+  }
+  {
+    MemoryParts parts = r.base(true);
+    double activations = std::max(0.0, in_flight - current) + first;
+    const StackMemory& memory = training.stack.memory;
+    const bool frozen_units = training.peft.active() && training.framework == Framework::fsdp &&
+                              run.parallel.fsdp_version == 1 && w.rule.parameter_shards > 1;
+    if (frozen_units && memory.retains_frozen_inputs) {
+      // FSDP1 hangs its hook on the inputs of frozen units: nothing is freed, each layer passed adds its input's
+      // gradient.
+      activations = in_flight + std::max(0, stage.layers - 2) * stage.layer_checkpoint;
+    }
+    parts.activations = whole(activations);
+    parts.transient = whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits);
+    parts.communication_buffers = whole(r.buffers.collectives);
+    set(out, Moment::backward_end, parts);
+  }
+  {
+    MemoryParts parts = r.base(true);
+    parts.transient = whole(step_transient(run, w, stage, r.states) + dummies);
+    set(out, Moment::optimizer_step, parts);
+  }
+  if (training.full_initialisation) {
+    MemoryParts parts = r.base(false);
+    parts.optimizer = 0;
+    parts.transient = whole(bytes_of(activation_dtype(training.precision)) * stage_elements(stage));
+    set(out, Moment::initialisation, parts);
+  }
+}
+
+void fill_reserved(const Run& run, const EstimateWorkspace& w, const Stage& stage, StageEstimate& out) noexcept {
+  const double allocated = static_cast<double>(out.peak().allocated());
+  if (run.training.framework == Framework::textbook) {
+    out.reserved_bytes = out.reserved_low_bytes = out.reserved_high_bytes = whole(allocated);
+    return;
+  }
+  const StackMemory& memory = run.training.stack.memory;
+  const LossKind loss = run.training.loss;
+  const bool unfused = loss == LossKind::hf || loss == LossKind::hf_shift || loss == LossKind::hf_external ||
+                       loss == LossKind::hf_native;
+  double fragments = 0;
+  if (memory.logits_fragmentation && unfused && stage.has_head && out.peak_moment == Moment::loss) {
+    fragments = 4.0 * w.ends.logits;
+  }
+  out.reserved_bytes = whole(memory.reserved_factor * allocated + fragments);
+  const double spread = unfused && stage.has_head && memory.logits_fragmentation ? 8.0 * w.ends.logits : 0.0;
+  out.reserved_low_bytes = std::min(out.reserved_bytes, whole(allocated));
+  out.reserved_high_bytes = std::max(out.reserved_bytes, whole(1.09 * allocated + spread));
+  const MemoryParts& start = out.moments[static_cast<std::size_t>(Moment::initialisation)];
+  if (out.has_moment[static_cast<std::size_t>(Moment::initialisation)]) {
+    out.reserved_bytes = std::max(out.reserved_bytes, start.allocated());
+    out.reserved_high_bytes = std::max(out.reserved_high_bytes, out.reserved_bytes);
+  }
+}
+
+void choose_peak(StageEstimate& out) noexcept {
+  std::int64_t most = -1;
+  for (std::size_t i = 0; i < moment_count; ++i) {
+    if (!out.has_moment[i]) continue;
+    const std::int64_t total = out.moments[i].total();
+    if (total > most) {
+      most = total;
+      out.peak_moment = static_cast<Moment>(i);
+    }
+  }
+}
+
+/// GPU 0 of torch.nn.DataParallel gathers every replica's logits; the others hold a replica and no optimizer.
+void add_data_parallel_replicas(const Run& run, const EstimateWorkspace& w, Estimate& out) noexcept {
+  const double replicas = run.num_gpus;
+  StageEstimate other = out.stages[0];
+  other.stage = 1;
+  const double logits = bytes_of(activation_dtype(run.training.precision)) * w.ends.logits * replicas;
+  for (std::size_t i = 0; i < moment_count; ++i) {
+    if (!out.stages[0].has_moment[i]) continue;
+    if (static_cast<Moment>(i) == Moment::loss) out.stages[0].moments[i].transient += whole(logits);
+    MemoryParts& parts = other.moments[i];
+    parts.transient += parts.parameters;  // the replica lives for one forward and backward
+    parts.parameters = 0;
+    parts.optimizer = 0;
+    if (static_cast<Moment>(i) == Moment::optimizer_step) parts = MemoryParts{0, 0, 0, 0, 0, 0, parts.framework};
+  }
+  choose_peak(out.stages[0]);
+  choose_peak(other);
+  fill_reserved(run, w, w.stages[0], out.stages[0]);
+  fill_reserved(run, w, w.stages[0], other);
+  out.stages.push_back(other);
+}
+
+}  // namespace
+
+void estimate_memory(const Run& run, const EstimateWorkspace& w, Estimate& out) noexcept {
+  const double framework = framework_bytes(run, w.topology);
+  const int per_rank = schedule::chunks_per_rank(w.spec.shape);
+  const std::size_t ranks = w.stages.size();
+  out.stages.resize(ranks);
+  double host = 0, nvme = 0;
+  for (std::size_t i = 0; i < ranks; ++i) {
+    const Stage& stage = w.stages[i];
+    StageEstimate& e = out.stages[i];
+    e = StageEstimate{};
+    e.stage = static_cast<int>(i);
+    e.layers = stage.layers;
+    e.parameters = whole(stage_elements(stage));
+    e.in_flight_chunks = whole(w.simulated.peak_inflight[i]);
+    e.in_flight_microbatches = (e.in_flight_chunks + per_rank - 1) / per_rank;
+    if (w.spec.shape.kind == ScheduleKind::dualpipe) e.in_flight_microbatches = e.in_flight_chunks;
+    e.forward_s = stage.forward_s;
+    e.backward_s = stage.backward_s;
+    RankMemory rank{run, w, static_cast<int>(i), stage, stage.states, buffers_of(run, w, stage), framework};
+    const Elsewhere elsewhere = move_states(run, w, rank.states);
+    e.host_bytes = whole(elsewhere.host);
+    e.nvme_bytes = whole(elsewhere.nvme);
+    fill_moments(rank, e);
+    choose_peak(e);
+    fill_reserved(run, w, stage, e);
+    host += static_cast<double>(e.host_bytes);
+    nvme += static_cast<double>(e.nvme_bytes);
+  }
+  if (run.training.framework == Framework::dp && run.num_gpus > 1) add_data_parallel_replicas(run, w, out);
+
+  out.capacity_bytes = static_cast<std::int64_t>(run.cluster.gpu.memory_cuda_bytes);
+  out.peak_bytes = -1;
+  out.headroom_bytes = 0;
+  bool first = true;
+  for (const StageEstimate& e : out.stages) {
+    if (e.peak().total() > out.peak_bytes) {
+      out.peak_bytes = e.peak().total();
+      out.peak_stage = e.stage;
+    }
+    const std::int64_t headroom = out.capacity_bytes - e.reserved_bytes - e.peak().framework;
+    if (first || headroom < out.headroom_bytes) {
+      first = false;
+      out.headroom_bytes = headroom;
+      out.binding_stage = e.stage;
+      out.reserved_bytes = e.reserved_bytes;
+      out.reserved_low_bytes = e.reserved_low_bytes;
+      out.reserved_high_bytes = e.reserved_high_bytes;
+    }
+  }
+  // A node's share: the mean rank's bytes times the GPUs of a node.
+  const double per_node = std::min(run.cluster.gpus_per_node, run.num_gpus);
+  out.host_bytes_per_node = whole(host / static_cast<double>(ranks) * per_node);
+  out.nvme_bytes_per_node = whole(nvme / static_cast<double>(ranks) * per_node);
+  out.fits_gpu = out.headroom_bytes >= 0;
+  const Host& host_facts = run.cluster.host;
+  const bool host_fits =
+      host_facts.memory_bytes <= 0 || static_cast<double>(out.host_bytes_per_node) <= host_facts.memory_bytes;
+  const bool nvme_fits =
+      host_facts.nvme_bytes <= 0 || static_cast<double>(out.nvme_bytes_per_node) <= host_facts.nvme_bytes;
+  out.fits = out.fits_gpu && host_fits && nvme_fits;
+}
+
+}  // namespace shardplan

@@ -1,0 +1,253 @@
+// Folds each kind of layer, and the ends of the model, once.
+#include <algorithm>
+#include <cmath>
+
+#include "shardplan/physics/layer_inputs.hpp"
+#include "shardplan/plan/workspace.hpp"
+
+namespace shardplan {
+namespace {
+
+bool recomputes_layers(const Recompute& recompute) noexcept {
+  return recompute.mode == RecomputeMode::full || recompute.mode == RecomputeMode::first_n ||
+         recompute.mode == RecomputeMode::every_k || recompute.mode == RecomputeMode::ops;
+}
+
+bool covered_by_modules(const Recompute& recompute, Covered covered) noexcept {
+  if (recompute.mode != RecomputeMode::modules) return false;
+  if (covered == Covered::moe) return (recompute.modules & recompute_moe) != 0;
+  if (covered == Covered::mlp) return (recompute.modules & recompute_mlp) != 0;
+  return false;
+}
+
+/// What of a call's time the pass waits for.
+double exposed_share(const Run& run, const LayerCollective<double>& call, double seconds, double hides_behind_s,
+                     bool backward) noexcept {
+  const StackTiming& timing = run.training.stack.timing;
+  switch (call.name) {
+    // Gathered again for the weight gradient, while the input gradient is computed.
+    case CollectiveName::tp_regather: return backward ? std::max(0.0, seconds - hides_behind_s) : seconds;
+    case CollectiveName::tp_all_reduce:
+    case CollectiveName::tp_all_gather:
+    case CollectiveName::tp_reduce_scatter: return run.training.overlap.tp ? seconds * (1 - timing.tp_hidden) : seconds;
+    case CollectiveName::cp_send: return std::max(0.0, seconds - hides_behind_s);
+    case CollectiveName::ep_all_to_all: return seconds * (1 - timing.expert_hidden);
+    default: return seconds;
+  }
+}
+
+void fold_collectives(const Run& run, const Topology& topology, const OperatorList<double>& list, bool layer_recomputed,
+                      double attention_s, double layer_forward_s, Unit& unit) noexcept {
+  for (const LayerCollective<double>& call : list.collectives) {
+    const RankGroup& group = topology.group(call.group);
+    const double seconds = collective_seconds(run.cluster, call.op, group, call.sent);
+    const bool again = layer_recomputed || covered_by_modules(run.training.recompute, call.covered);
+    const double forward = call.forward_calls;
+    const double backward = call.backward_calls + (again ? forward : 0.0);
+    const double hidden_forward = call.name == CollectiveName::cp_send ? attention_s / 3.5 : layer_forward_s / 2;
+    const double hidden_backward = call.name == CollectiveName::cp_send ? attention_s / 1.4 : layer_forward_s / 2;
+    CollectiveSum& sum = unit.collectives[static_cast<std::size_t>(call.name)];
+    sum.calls += forward + backward;
+    sum.message = std::max(sum.message, call.message);
+    sum.sent += (forward + backward) * call.sent;
+    sum.time_s += (forward + backward) * seconds;
+    const double wait_forward = exposed_share(run, call, forward * seconds, hidden_forward, false);
+    const double wait_backward = exposed_share(run, call, backward * seconds, hidden_backward, true);
+    sum.exposed_s += wait_forward + wait_backward;
+    unit.forward_exposed_s += wait_forward;
+    unit.backward_exposed_s += wait_backward;
+  }
+}
+
+void collect_shapes(const OperatorList<double>& list, Unit& unit) noexcept {
+  for (const Operator<double>& op : list.operators) {
+    if (!op.trains || op.matrices <= 0 || op.rows <= 0 || op.part == Part::router || op.kind == OperatorKind::lookup) {
+      continue;
+    }
+    const MatrixShape shape{op.rows, op.cols};
+    if (std::find(unit.shapes.begin(), unit.shapes.end(), shape) == unit.shapes.end()) unit.shapes.add(shape);
+  }
+}
+
+double causal_share(const Symbols<double>& v) noexcept { return v.keys > 0 ? v.keys_causal / v.keys : 0.5; }
+
+Unit layer_unit(const Run& run, const Topology& topology, const LayerKind& kind, bool frozen_input,
+                const Recompute& recompute) noexcept {
+  Unit unit;
+  const Symbols<double> v = symbols_for(run, kind);
+  const LayerOptions o = options_for(run, kind, frozen_input);
+  OperatorList<double> list;
+  layer_operators(v, o, kind, run.parallel.context, run.parallel.expert_tensor, list);
+  const bool again = recomputes_layers(recompute);
+  unit.weights = fold_weights(list);
+  const double input_width =
+      frozen_input && quantized_stream_is_fp32(run) ? bytes_of(activation_dtype(run.training.precision)) : v.w_r;
+  const double checkpoint = input_width * v.s * v.b / (v.c * v.t_sp) * v.h;
+  const double op_level = recompute.mode == RecomputeMode::ops ? op_level_kept_bytes(v, kind) : 0.0;
+  unit.bytes = fold_saved(list, recompute, checkpoint, op_level);
+  unit.flop = fold_flop(list, recompute, again);
+  unit.time = unit_seconds(run, list, causal_share(v), again);
+  unit.transient = layer_transient(v, o, kind, list, recompute);
+  fold_collectives(run, topology, list, again, unit.time.attention_s, unit.time.forward_s, unit);
+  collect_shapes(list, unit);
+  // A pass is never shorter than the host needs to launch it.
+  const StackTiming& timing = run.training.stack.timing;
+  const double more = run.parallel.tensor > 1 ? timing.host_tensor_parallel_s : 0.0;
+  const double floor_forward = timing.host_forward_s + more, floor_backward = timing.host_backward_s + more;
+  unit.time.forward_s = std::max(unit.time.forward_s, floor_forward - unit.forward_exposed_s);
+  unit.time.backward_s = std::max(unit.time.backward_s, floor_backward - unit.backward_exposed_s);
+  if (again) unit.time.recompute_s = std::max(unit.time.recompute_s, floor_forward - unit.forward_exposed_s);
+  return unit;
+}
+
+/// Collectives of vocabulary-parallel ends: the embedding's output, the head's input gradient, the loss' three sums.
+void end_collective(const Run& run, const Topology& topology, CollectiveName name, Collective op, double message,
+                    double forward, double backward, Unit& unit) noexcept {
+  const RankGroup& group = topology.group(GroupKind::tensor);
+  if (group.size <= 1) return;
+  const double n = group.size;
+  const double share = op == Collective::all_reduce ? 2 * (n - 1) / n : (n - 1) / n;
+  const double seconds = collective_seconds(run.cluster, op, group, share * message);
+  CollectiveSum& sum = unit.collectives[static_cast<std::size_t>(name)];
+  sum.calls += forward + backward;
+  sum.message = std::max(sum.message, message);
+  sum.sent += (forward + backward) * share * message;
+  sum.time_s += (forward + backward) * seconds;
+  sum.exposed_s += (forward + backward) * seconds;
+  unit.forward_exposed_s += forward * seconds;
+  unit.backward_exposed_s += backward * seconds;
+}
+
+void build_ends(const Run& run, EstimateWorkspace& w) noexcept {
+  const Model& model = run.model;
+  const LayerKind& last = model.layer(model.layers() - 1);
+  const Symbols<double> v = symbols_for(run, last);
+  LayerOptions o = options_for(run, last, false);
+  o.autocast_copies = false;
+  const bool trains = !run.training.peft.active();
+  Ends& ends = w.ends;
+  ends = Ends{};
+  const double tokens = v.s * v.b / v.c;
+  const double hidden = v.w * tokens * v.h;
+
+  OperatorList<double> list;
+  embedding_operators(v, o, model, trains, list);
+  ends.embedding.weights = fold_weights(list);
+  ends.embedding.bytes = fold_saved(list, Recompute{}, 0, 0);
+  ends.embedding.time = unit_seconds(run, list, 0.5, false);
+  ends.embedding.flop = fold_flop(list, Recompute{}, false);
+  collect_shapes(list, ends.embedding);
+  if (run.parallel.sequence_parallel) {
+    end_collective(run, w.topology, CollectiveName::tp_reduce_scatter, Collective::reduce_scatter, hidden, 1, 0,
+                   ends.embedding);
+    end_collective(run, w.topology, CollectiveName::tp_all_gather, Collective::all_gather, hidden, 0, 1,
+                   ends.embedding);
+  } else {
+    end_collective(run, w.topology, CollectiveName::tp_all_reduce, Collective::all_reduce, hidden, 1, 0,
+                   ends.embedding);
+  }
+
+  list = OperatorList<double>{};
+  final_norm_operators(v, o, model, list);
+  ends.final_norm.weights = fold_weights(list);
+  ends.final_norm.bytes = fold_saved(list, Recompute{}, 0, 0);
+  ends.final_norm.time = unit_seconds(run, list, 0.5, false);
+
+  list = OperatorList<double>{};
+  const LossBytes loss = loss_bytes_for(run);
+  const bool shares_table = model.tied_embeddings && run.parallel.pipeline == 1;
+  LayerOptions head_options = o;
+  head_options.autocast_copies = run.training.autocast && run.training.param_dtype == DType::fp32 && trains;
+  head_operators(v, head_options, model, loss, trains, shares_table, list);
+  ends.head.weights = fold_weights(list);
+  ends.head.bytes = fold_saved(list, Recompute{}, 0, 0);
+  ends.head.flop = fold_flop(list, Recompute{}, false);
+  ends.head.time = unit_seconds(run, list, 0.5, false);
+  collect_shapes(list, ends.head);
+  const double rows = loss.shifted ? v.b * (v.s / v.c - 1) : tokens;
+  ends.logits = rows * v.V / v.t;
+  const double loss_traffic =
+      memory_seconds(run.cluster.gpu, run.training.stack.timing.loss_bytes_per_logit * ends.logits);
+  ends.head.time.forward_s += loss_traffic;
+  ends.head.time.backward_s += loss_traffic;
+  const double head_width = list.operators.count > 0 ? v.V / v.t * v.h : 0.0;
+  ends.head_gradient = trains ? 2.0 * head_width : 0.0;
+  ends.loss_peak = loss.peak_per_logit * ends.logits + loss.saved_per_token * rows;
+  if (run.training.loss == LossKind::te) ends.loss_peak = 2.0 * ends.logits + v.w * tokens * v.h;
+  if (run.training.loss == LossKind::liger && trains) ends.loss_peak += 2.0 * head_width;
+  if (run.parallel.sequence_parallel) {
+    end_collective(run, w.topology, CollectiveName::tp_all_gather, Collective::all_gather, hidden, 1, 0, ends.head);
+    end_collective(run, w.topology, CollectiveName::tp_reduce_scatter, Collective::reduce_scatter, hidden, 0, 1,
+                   ends.head);
+  } else {
+    end_collective(run, w.topology, CollectiveName::tp_all_reduce, Collective::all_reduce, hidden, 0, 1, ends.head);
+  }
+
+  if (model.mtp_layers > 0 && run.training.framework == Framework::megatron) {
+    // One more block, two norms and the 2h x h projection that joins hidden state and embedding; the head is shared.
+    ends.mtp = w.kinds[model.layer_kinds.back()];
+    const double times = static_cast<double>(model.mtp_layers);
+    const double projection = 2.0 * v.h * v.h;
+    ends.mtp.weights.dense.trained += projection + 3.0 * v.h;
+    ends.mtp.weights.dense.trained_vectors += 3.0 * v.h;
+    ends.mtp.weights.dense.trained_hidden += projection;
+    ends.mtp.weights.dense.trained_factored += 3.0 * v.h;
+    ends.mtp.bytes.saved += 3.0 * hidden / v.t_sp;
+    ends.mtp.bytes.kept += 3.0 * hidden / v.t_sp;
+    ends.mtp.flop.forward += 2.0 * tokens * projection + ends.head.flop.forward;
+    ends.mtp.flop.input_gradient += 2.0 * tokens * projection + ends.head.flop.input_gradient;
+    ends.mtp.flop.weight_gradient += 2.0 * tokens * projection + ends.head.flop.weight_gradient;
+    ends.mtp.time.forward_s += ends.head.time.forward_s;
+    ends.mtp.time.backward_s += ends.head.time.backward_s;
+    ends.mtp.time.weight_gradient_s += ends.head.time.weight_gradient_s;
+    ends.mtp.time.gemm_s += ends.head.time.gemm_s;
+    ends.mtp.forward_exposed_s += ends.head.forward_exposed_s;
+    ends.mtp.backward_exposed_s += ends.head.backward_exposed_s;
+    if (times > 1) {
+      UnitWeights more = ends.mtp.weights;
+      for (std::int64_t i = 1; i < model.mtp_layers; ++i) ends.mtp.weights += more;
+      ends.mtp.bytes.kept *= times;
+      ends.mtp.bytes.saved *= times;
+      ends.mtp.time.forward_s *= times;
+      ends.mtp.time.backward_s *= times;
+      ends.mtp.time.weight_gradient_s *= times;
+      ends.mtp.time.recompute_s *= times;
+      ends.mtp.time.gemm_s *= times;
+      ends.mtp.time.attention_s *= times;
+      ends.mtp.forward_exposed_s *= times;
+      ends.mtp.backward_exposed_s *= times;
+    }
+  }
+}
+
+}  // namespace
+
+void build_units(const Run& run, EstimateWorkspace& w) noexcept {
+  w.topology = topology_of(run);
+  w.rule = state_rule(run);
+  w.optimizer = find_optimizer(run.training.optimizer);
+  const std::size_t count = run.model.kinds.size();
+  w.kinds.resize(count);
+  w.frozen_input.resize(run.training.peft.active() ? count : 0);
+  const bool partly = run.training.recompute.mode == RecomputeMode::first_n;
+  w.not_recomputed.resize(partly ? count : 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const LayerKind& kind = run.model.kinds[i];
+    w.kinds[i] = layer_unit(run, w.topology, kind, false, run.training.recompute);
+    if (!w.frozen_input.empty()) w.frozen_input[i] = layer_unit(run, w.topology, kind, true, run.training.recompute);
+    if (partly) w.not_recomputed[i] = layer_unit(run, w.topology, kind, false, Recompute{});
+  }
+  build_ends(run, w);
+  if (!rounds_per_unit(run.training.framework)) return;
+  const double width = bytes_of(run.training.optimizer_state_dtype);
+  const auto fill = [&](Unit& unit) { unit.states = state_bytes(w.rule, unit.weights, *w.optimizer, width); };
+  for (Unit& unit : w.kinds) fill(unit);
+  for (Unit& unit : w.frozen_input) fill(unit);
+  for (Unit& unit : w.not_recomputed) fill(unit);
+  fill(w.ends.embedding);
+  fill(w.ends.final_norm);
+  fill(w.ends.head);
+  fill(w.ends.mtp);
+}
+
+}  // namespace shardplan

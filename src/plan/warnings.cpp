@@ -1,0 +1,94 @@
+// What the user of a legal run should know, with numbers and the way out.
+#include <fmt/format.h>
+
+#include "shardplan/core/diagnostic.hpp"
+#include "shardplan/physics/topology.hpp"
+#include "shardplan/plan/estimate.hpp"
+#include "shardplan/plan/workspace.hpp"
+
+namespace shardplan {
+namespace {
+
+double gib(std::int64_t bytes) noexcept { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
+
+void layout_warnings(const Run& run, const Estimate& estimate, Warnings& warnings) {
+  const Parallel& parallel = run.parallel;
+  const Topology topology = topology_of(run);
+  if (topology.group(GroupKind::tensor).scope == Scope::inter_node) {
+    warnings.push_back(
+        {"tp_crosses_node", "/parallel/tensor",
+         fmt::format("the {} tensor ranks span more than the {} GPUs of one scale-up domain: every layer "
+                     "waits for the network; keep tensor at {} or less",
+                     parallel.tensor, run.cluster.scale_up_domain, run.cluster.scale_up_domain)});
+  }
+  const std::int64_t m = run.microbatches();
+  if (parallel.pipeline > 1 && m < parallel.pipeline) {
+    const std::int64_t batch = parallel.pipeline * run.training.micro_batch_size * parallel.data;
+    warnings.push_back(
+        {"microbatches_below_stages", "/training/global_batch_size",
+         fmt::format("global_batch_size {} / (micro_batch_size {} x data {}) = {} microbatches for {} "
+                     "pipeline stages: {:.1f}% of the step is bubble at best; global_batch_size {} fills the pipeline",
+                     run.training.global_batch_size, run.training.micro_batch_size, parallel.data, m, parallel.pipeline,
+                     100 * estimate.pipeline.ideal_bubble_fraction, batch)});
+  }
+}
+
+void memory_warnings(const Run& run, const Estimate& estimate, Warnings& warnings) {
+  const Parallel& parallel = run.parallel;
+  const Framework framework = run.training.framework;
+  const bool sharded = (parallel.fsdp != Fsdp::none && parallel.fsdp != Fsdp::no_shard) || parallel.zero_stage >= 3;
+  if (!estimate.fits_gpu && parallel.dense_replicas() > 1 && !sharded) {
+    warnings.push_back(
+        {"weights_replicated", framework == Framework::deepspeed ? "/parallel/zero_stage" : "/parallel/fsdp",
+         fmt::format(
+             "{} of {} keeps a whole copy of this rank's weights on each of {} data-parallel GPUs, so more GPUs "
+             "do not make it fit; shard them (fsdp full_shard, zero_stage 3), or take a larger card",
+             name(framework), fmt::format("zero_stage {}", parallel.zero_stage), parallel.dense_replicas())});
+  }
+  const std::int64_t capacity = estimate.capacity_bytes;
+  const std::int64_t framework_bytes = estimate.stages.empty() ? 0 : estimate.stages.front().peak().framework;
+  const std::int64_t low = estimate.reserved_low_bytes + framework_bytes;
+  const std::int64_t high = estimate.reserved_high_bytes + framework_bytes;
+  if (low <= capacity && high > capacity) {
+    warnings.push_back(
+        {"tight_memory", "/cluster/gpu",
+         fmt::format("the allocator may reserve {:.2f} to {:.2f} GiB with the framework's share, and the "
+                     "card has {:.2f}: whether it fits depends on fragmentation",
+                     gib(low), gib(high), gib(capacity))});
+  }
+  if (run.cluster.gpu.memory_is_estimated) {
+    warnings.push_back(
+        {"capacity_estimated", "/cluster/gpu",
+         fmt::format("the memory that CUDA reports on {} is not known; 0.99 of its reported size is taken",
+                     run.cluster.gpu.name)});
+  }
+  const double host = run.cluster.host.memory_bytes;
+  if (host > 0 && static_cast<double>(estimate.host_bytes_per_node) > host) {
+    warnings.push_back({"host_memory_exceeded", "/training/offload",
+                        fmt::format("the node's processes need {:.1f} GiB of host memory and the node has {:.1f}",
+                                    gib(estimate.host_bytes_per_node), host / (1024.0 * 1024.0 * 1024.0))});
+  }
+  const double nvme = run.cluster.host.nvme_bytes;
+  if (nvme > 0 && static_cast<double>(estimate.nvme_bytes_per_node) > nvme) {
+    warnings.push_back({"nvme_exceeded", "/training/offload",
+                        fmt::format("the node's processes need {:.1f} GiB of NVMe and the node has {:.1f}",
+                                    gib(estimate.nvme_bytes_per_node), nvme / (1024.0 * 1024.0 * 1024.0))});
+  }
+}
+
+}  // namespace
+
+Warnings warnings_of(const Run& run, const Estimate& estimate) {
+  Warnings warnings;
+  layout_warnings(run, estimate, warnings);
+  memory_warnings(run, estimate, warnings);
+  if (!run.cluster.gpu.gemm.measured) {
+    warnings.push_back(
+        {"no_efficiency_table", "/cluster/gpu",
+         fmt::format("no measured matrix-product table for {}: times follow a generic curve, about +-25%",
+                     run.cluster.gpu.name)});
+  }
+  return warnings;
+}
+
+}  // namespace shardplan
