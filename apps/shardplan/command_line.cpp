@@ -33,13 +33,19 @@ std::vector<const Flag*> flags_of(const Command& command) {
   return flags;
 }
 
+/// What is wrong with the value that a flag has, or has not.
+std::string value_problem(const Flag& flag) {
+  const std::string name = shown(flag);
+  if (flag.kind == ValueKind::none) return fmt::format("{} takes no value", name);
+  return fmt::format("{} needs a value: {} {}", name, name, flag.value);
+}
+
 /// CLI11 says "--tp: 1 required TEXT missing"; this says what the flag wants.
-std::string missing_value(const Command& command, const std::string& message) {
+std::string in_own_words(const Command& command, const std::string& message) {
   for (const Flag* const flag : flags_of(command)) {
-    const std::string name = shown(*flag);
-    if (message.rfind(fmt::format("--{}:", flag->name), 0) != 0 && message.rfind(name + ":", 0) != 0) continue;
-    return flag->kind == ValueKind::none ? fmt::format("{} takes no value", name)
-                                         : fmt::format("{} needs a value: {} {}", name, name, flag->value);
+    if (message.rfind(fmt::format("--{}:", flag->name), 0) == 0 || message.rfind(shown(*flag) + ":", 0) == 0) {
+      return value_problem(*flag);
+    }
   }
   return message;
 }
@@ -107,7 +113,7 @@ ParsedLine parse_command_line(const Command& command, std::span<const char* cons
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes the words last first
   } catch (const CLI::ParseError& error) {
-    complain(missing_value(command, error.what()) + see_help(command));
+    complain(in_own_words(command, error.what()) + see_help(command));
     return parsed;
   }
   parsed.help = help->count() > 0;
@@ -132,9 +138,11 @@ ParsedLine parse_command_line(const Command& command, std::span<const char* cons
     const auto row = rows.find(option);
     if (row == rows.end()) continue;
     const Flag& flag = *row->second;
-    const std::size_t occurrence = taken[option]++;
-    parsed.arguments.flags.push_back(
-        {&flag, flag.kind == ValueKind::none ? std::string(flag.fixed) : option->results().at(occurrence)});
+    const std::string& typed = option->results().at(taken[option]++);
+    const bool is_switch = flag.kind == ValueKind::none;
+    // CLI11 takes the next flag for a value, and a value for a switch.
+    if (is_switch ? typed != "true" : typed.rfind("--", 0) == 0) complain(value_problem(flag) + see_help(command));
+    parsed.arguments.flags.push_back({&flag, is_switch ? std::string(flag.fixed) : typed});
   }
   return parsed;
 }
