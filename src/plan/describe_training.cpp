@@ -1,0 +1,149 @@
+// GPU and precision, adapters, offload, recomputation, ranges.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "describe.hpp"
+
+namespace shardplan::plan {
+namespace {
+
+std::string precisions_of(const Gpu& gpu) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < names_of<Precision>.size(); ++i) {
+    const auto precision = static_cast<Precision>(i);
+    if (gpu.peak(precision) > 0) words.emplace_back(name(precision));
+  }
+  return join_words(words, "or");
+}
+
+Words describe_offloaded_optimizer(const Run& run) {
+  const std::string_view device = name(run.training.offload.optimizer);
+  const int stage = run.parallel.zero_stage;
+  switch (run.training.framework) {
+    case Framework::deepspeed:
+      return {fmt::format("\"{}\" with zero_stage {}: DeepSpeed offloads the optimizer to cpu from stage 1 on, to nvme "
+                          "at stage 3",
+                          device, stage),
+              device == "nvme" ? "zero_stage 3, or \"cpu\"" : "zero_stage 1, 2 or 3"};
+    case Framework::megatron:
+      return {fmt::format("\"{}\" with zero_stage {}: Megatron-LM offloads its distributed optimizer, to cpu", device,
+                          stage),
+              "\"cpu\" with zero_stage 1"};
+    case Framework::fsdp: return {fmt::format("\"{}\": FSDP offloads to cpu only", device), "\"cpu\""};
+    default:
+      return {fmt::format("\"{}\": {} keeps the optimizer on the GPU", device, name(run.training.framework)),
+              "framework \"deepspeed\" with zero_stage 1 to 3, or a paged optimizer"};
+  }
+}
+
+Words describe_offloaded_parameters(const Run& run) {
+  const std::string_view device = name(run.training.offload.parameters);
+  switch (run.training.framework) {
+    case Framework::deepspeed:
+      return {fmt::format("\"{}\" with zero_stage {}: DeepSpeed offloads parameters at stage 3", device,
+                          run.parallel.zero_stage),
+              "zero_stage 3"};
+    case Framework::fsdp: return {fmt::format("\"{}\": FSDP offloads to cpu only", device), "\"cpu\""};
+    default:
+      return {fmt::format("\"{}\": {} keeps parameters on the GPU", device, name(run.training.framework)),
+              "framework \"deepspeed\" with zero_stage 3, or framework \"fsdp\" with parameters and optimizer on cpu"};
+  }
+}
+
+Words describe_modules(const Subject& subject) {
+  const std::uint8_t modules = subject.run.training.recompute.modules;
+  std::vector<std::string> missing;
+  std::string reason;
+  if (subject.facts.experts == 0) {
+    if ((modules & recompute_moe) != 0) missing.emplace_back("moe");
+    if ((modules & recompute_moe_act) != 0) missing.emplace_back("moe_act");
+    if (!missing.empty()) reason = "the model has no experts";
+  }
+  if ((modules & recompute_mla_up_proj) != 0 && !subject.facts.has_latent_attention) {
+    missing.emplace_back("mla_up_proj");
+    reason += std::string(reason.empty() ? "the model has" : " and") + " no latent attention";
+  }
+  if ((modules & recompute_mlp) != 0 && !subject.facts.has_dense_mlp) {
+    missing.emplace_back("mlp");
+    reason += std::string(reason.empty() ? "the model has" : " and") + " no dense MLP";
+  }
+  return {fmt::format("modules {}: {}", join_words(missing, "and"), reason), "leave them out of the list"};
+}
+
+Words describe_recompute(Rule rule, const Subject& subject) {
+  const Recompute& recompute = subject.run.training.recompute;
+  const std::string_view framework = name(subject.run.training.framework);
+  switch (rule) {
+    case Rule::recompute_framework:
+      if (recompute.mode == RecomputeMode::ops) {
+        return {fmt::format("\"ops\" is torchtitan's, but the framework is {}", framework),
+                "none, selective, full, full:N, every:K or {\"modules\": [...]}"};
+      }
+      return {fmt::format("{{\"modules\": ...}} is Megatron-Core's, but the framework is {}", framework),
+              "none, selective, full, full:N or every:K"};
+    case Rule::recompute_modules: return describe_modules(subject);
+    case Rule::recompute_layers: {
+      const bool first = recompute.mode == RecomputeMode::first_n;
+      const std::vector<int>& chunks = subject.run.parallel.layers_per_chunk;
+      const int most = chunks.empty() ? 0 : *std::max_element(chunks.begin(), chunks.end());
+      return {fmt::format("\"{}:{}\" is more than a stage's layers (pipeline {}, {} in the largest chunk)",
+                          first ? "full" : "every", recompute.n, subject.run.parallel.pipeline, most),
+              "\"full\" recomputes every layer"};
+    }
+    default: return {};
+  }
+}
+
+}  // namespace
+
+Words describe_training(Rule rule, const Subject& subject) {
+  const Run& run = subject.run;
+  const Training& training = run.training;
+  const Peft& peft = training.peft;
+  switch (rule) {
+    case Rule::precision_gpu:
+      return {fmt::format("\"{}\": {} has no {} rate", name(training.precision), run.cluster.gpu.name,
+                          name(training.precision)),
+              precisions_of(run.cluster.gpu)};
+    case Rule::fp8_recipe_gpu:
+      return {
+          fmt::format("\"{}\" needs a Blackwell GPU (compute capability 10.0), {} has {}.{}", name(training.fp8_recipe),
+                      run.cluster.gpu.name, run.cluster.gpu.major, run.cluster.gpu.minor),
+          "delayed, current, tensorwise, rowwise or blockwise"};
+    case Rule::peft_quant:
+      return {"\"none\": qlora trains adapters over a quantised base", "nf4, int8 or gptq4; or method \"lora\""};
+    case Rule::peft_quant_tensor:
+      return {fmt::format("\"{}\" with tensor {}: tensor parallelism does not split quantised weights",
+                          name(peft.quant), run.parallel.tensor),
+              "tensor 1, or quant \"none\""};
+    case Rule::peft_kbit:
+      return {fmt::format("true with quant \"{}\": it prepares a base that bitsandbytes quantised", name(peft.quant)),
+              "quant \"nf4\" or \"int8\", or leave kbit_preparation out"};
+    case Rule::offload_optimizer: return describe_offloaded_optimizer(run);
+    case Rule::offload_parameters: return describe_offloaded_parameters(run);
+    case Rule::offload_pair:
+      return {"FSDP's offload keeps parameters, gradients and optimizer on the host together, or none of them",
+              "\"parameters\": \"cpu\" and \"optimizer\": \"cpu\""};
+    case Rule::offload_fraction:
+      return {fmt::format("{}: a part of the optimizer goes to cpu with megatron, or deepspeed at zero_stage 3",
+                          training.offload.optimizer_fraction),
+              "optimizer_fraction 1"};
+    case Rule::offload_layers:
+      if (training.offload.activations == OffloadDevice::none) {
+        return {fmt::format("{} without \"activations\": \"cpu\"", training.offload.activation_layers),
+                "add \"activations\": \"cpu\", or leave activation_layers out"};
+      }
+      return {fmt::format("{} is more than a stage's layers (pipeline {})", training.offload.activation_layers,
+                          run.parallel.pipeline),
+              "null offloads those of every layer"};
+    case Rule::too_large:
+      return {
+          fmt::format("seq_length {} x micro_batch_size {} x {} microbatches: the byte counts of this run pass 2^60",
+                      training.seq_length, training.micro_batch_size, run.microbatches()),
+          "a shorter sequence, or a smaller batch"};
+    default: return describe_recompute(rule, subject);
+  }
+}
+
+}  // namespace shardplan::plan
