@@ -1,0 +1,25 @@
+// Flags as changes of a run file's fields.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardplan::io {
+
+/// One field set from outside the file.
+struct Override {
+  std::string pointer;  ///< "/parallel/tensor"; "/microbatches" sets global_batch_size to its value x mbs x data
+  std::string value;    ///< JSON where it parses as such, else the text of a string
+  std::string flag;     ///< as typed, for messages: "--tp"
+};
+
+/// The JSON pointer that a FIELD means: a pointer ("/parallel/tensor"), a path with dots or slashes
+/// ("parallel.tensor"), or a flag's name without dashes ("tp"). Nothing when its first word is none of these.
+std::optional<std::string> field_pointer(std::string_view field);
+
+/// The words that field_pointer knows: flags' names and the fields at the top, for "did you mean".
+std::vector<std::string_view> field_words();
+
+}  // namespace shardplan::io
