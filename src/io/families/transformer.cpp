@@ -1,0 +1,144 @@
+// The generic model_type "transformer": a decoder described by explicit fields, Hub names where the Hub has one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "family.hpp"
+#include "shardplan/io/suggest.hpp"
+
+namespace shardplan::io {
+
+namespace {
+
+constexpr std::array<std::string_view, 13> activations = {
+    "silu",       "swish", "swiglu", "gelu",  "gelu_new", "gelu_fast", "gelu_pytorch_tanh",
+    "quick_gelu", "geglu", "relu",   "reglu", "relu2",    "xielu"};
+
+/// Gate and up, or one matrix up, where `gated_mlp` does not say.
+bool gated_by_name(std::string_view activation) {
+  return activation_of(activation) == Activation::silu || activation == "geglu" || activation == "reglu";
+}
+
+template <class Enum>
+Enum named(const Fields& fields, std::string_view key, Enum if_absent) {
+  const std::string text = fields.text(key, name(if_absent));
+  if (const auto value = parse_name<Enum>(text)) return *value;
+  const std::vector<std::string_view> legal(names_of<Enum>.begin(), names_of<Enum>.end());
+  fields.problem(key, fmt::format("\"{}\" is not {}", text, list_of(legal)));
+  return if_absent;
+}
+
+void read_norms_and_positions(const Fields& fields, Draft& draft) {
+  Model& model = draft.model;
+  model.name = fields.text("name", "");
+  model.norm = named(fields, "norm", Norm::rmsnorm);
+  model.position = named(fields, "position", Position::rope);
+  if (model.position == Position::learned) model.position_rows = model.max_position_embeddings;
+}
+
+void check_latent(const Fields& fields) {
+  constexpr std::array<std::string_view, 4> parts = {"qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim",
+                                                     "q_lora_rank"};
+  if (fields.given("kv_lora_rank")) {
+    if (!fields.given("v_head_dim")) fields.problem("v_head_dim", "v_head_dim is missing");
+    return;
+  }
+  for (const std::string_view part : parts) {
+    if (fields.given(part)) {
+      fields.problem(part, fmt::format("{} needs kv_lora_rank", part), "give kv_lora_rank for latent attention");
+    }
+  }
+}
+
+void transformer(const Fields& fields, Draft& draft) {
+  read_norms_and_positions(fields, draft);
+  const std::string activation = fields.text("hidden_act", "silu");
+  if (std::find(activations.begin(), activations.end(), activation) == activations.end()) {
+    const std::vector<std::string_view> legal(activations.begin(), activations.end());
+    fields.problem("hidden_act", fmt::format("\"{}\" is not {}", activation, list_of(legal)));
+  }
+  MlpShape& mlp = draft.common.mlp;
+  mlp.gated = fields.given("gated_mlp") ? fields.flag("gated_mlp", true) : gated_by_name(activation);
+  AttentionShape& attention = draft.common.attention;
+  const bool bias = fields.flag("attention_bias", false);
+  attention.output_bias = bias;
+  attention.qkv_bias = fields.given("qkv_bias") ? fields.flag("qkv_bias", false) : bias;
+  attention.sinks = fields.flag("attention_sinks", false);
+  if (fields.flag("qk_norm", false)) attention.qk_norm = QkNorm::per_head;
+  fields.flag("norm_topk_prob", false);
+  check_latent(fields);
+}
+
+/// The shared experts' width, biases of the experts, and the window that a list of layer types needs.
+void transformer_layers(const Fields& fields, Draft& draft) {
+  const Integer width = fields.integer("shared_expert_intermediate_size", 0, limits::intermediate);
+  const bool none = fields.integer("num_shared_experts", 0, limits::experts).value_or(1, 1) == 0;
+  for (LayerKind& layer : draft.layers) {
+    if (layer.mlp.kind != MlpKind::moe) continue;
+    if (width.state == State::present) layer.mlp.shared_intermediate = none ? 0 : width.value;
+    layer.mlp.expert_bias = draft.common.mlp.up_bias;
+  }
+  if (fields.given("sliding_window")) return;
+  const auto types = fields.texts("layer_types");
+  if (types && std::find(types->begin(), types->end(), "sliding_attention") != types->end()) {
+    fields.problem("layer_types", "sliding_attention needs sliding_window", "give sliding_window");
+  }
+}
+
+constexpr Family family = {
+    .model_type = "transformer",
+    .mlp_bias = {"mlp_bias", false},
+    .window = {.rule = WindowRule::every_layer},
+    .experts = {.possible = true, .layers = ExpertLayers::after_dense, .shared = SharedExperts::counted},
+    .latent = {.possible = true},
+    .adjust = transformer,
+    .per_layer = transformer_layers};
+
+}  // namespace
+
+const Family& transformer_family() { return family; }
+
+const std::vector<std::string_view>& transformer_fields() {
+  static const std::vector<std::string_view> fields = {"$schema",
+                                                       "shardplan",
+                                                       "model_type",
+                                                       "name",
+                                                       "hidden_size",
+                                                       "num_hidden_layers",
+                                                       "num_attention_heads",
+                                                       "num_key_value_heads",
+                                                       "head_dim",
+                                                       "intermediate_size",
+                                                       "vocab_size",
+                                                       "max_position_embeddings",
+                                                       "tie_word_embeddings",
+                                                       "hidden_act",
+                                                       "gated_mlp",
+                                                       "norm",
+                                                       "position",
+                                                       "attention_bias",
+                                                       "qkv_bias",
+                                                       "mlp_bias",
+                                                       "qk_norm",
+                                                       "sliding_window",
+                                                       "layer_types",
+                                                       "attention_sinks",
+                                                       "num_experts",
+                                                       "num_experts_per_tok",
+                                                       "moe_intermediate_size",
+                                                       "num_shared_experts",
+                                                       "shared_expert_intermediate_size",
+                                                       "first_k_dense_replace",
+                                                       "norm_topk_prob",
+                                                       "q_lora_rank",
+                                                       "kv_lora_rank",
+                                                       "qk_nope_head_dim",
+                                                       "qk_rope_head_dim",
+                                                       "v_head_dim",
+                                                       "num_nextn_predict_layers"};
+  return fields;
+}
+
+}  // namespace shardplan::io
