@@ -60,7 +60,7 @@ std::vector<Text> moments_section(const Run& run, const Estimate& estimate, cons
   if (table.rows() == 0) return {};
   std::string head = fmt::format("Moments of the step, {}", unit_name(units));
   if (estimate.stages.size() > 1) head += fmt::format(", {} {}", stage_word(run), stage.stage);
-  std::vector<Text> lines = {section_head(head, "memory", options)};
+  std::vector<Text> lines = section_head(head, "memory", options);
   append(lines, table.lines(options.style.width));
   return lines;
 }
@@ -100,7 +100,7 @@ std::vector<Text> communication_section(const Run& run, const Estimate& estimate
              Text(time_of(sum(time_text)), Role::heading), Text(time_of(sum(exposed_text)), Role::heading)});
   std::string head = "Communication of one GPU per step";
   if (estimate.stages.size() > 1) head += fmt::format(", {} {}", stage_word(run), estimate.communication_stage);
-  std::vector<Text> lines = {section_head(head, "communication", options)};
+  std::vector<Text> lines = section_head(head, "communication", options);
   append(lines, table.lines(options.style.width));
   return lines;
 }
@@ -108,10 +108,10 @@ std::vector<Text> communication_section(const Run& run, const Estimate& estimate
 std::vector<Text> operators_section(const Run& run, const EstimateDetail& detail, const EstimateTextOptions& options) {
   const Units units = options.style.units;
   const std::size_t page = static_cast<std::size_t>(std::max(options.style.width, 1));
-  std::vector<Text> lines = {
+  std::vector<Text> lines =
       section_head(fmt::format("Operators of one layer, one GPU, one microbatch ({} x {} tokens)",
                                count_text(run.training.micro_batch_size), count_text(run.training.seq_length)),
-                   "layers", options)};
+                   "layers", options);
   for (const LayerDetail& layer : detail.layers) {
     const std::string which = layer.count == 1
                                   ? fmt::format("layer {}", layer.first)

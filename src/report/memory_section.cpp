@@ -269,13 +269,12 @@ std::vector<StageGroup> group_stages(const Estimate& estimate, Units units, bool
   return groups;
 }
 
-Text section_head(const std::string& text, std::string_view word, const EstimateTextOptions& options) {
-  Text head(text, Role::heading);
-  if (!options.explain_hints || options.style.width < 60) return head;
+std::vector<Text> section_head(const std::string& text, std::string_view word, const EstimateTextOptions& options) {
+  const Text head(text, Role::heading);
+  const std::size_t page = static_cast<std::size_t>(std::max(options.style.width, 1));
   const std::string hint = fmt::format("--explain {}", word);
-  const std::size_t page = static_cast<std::size_t>(options.style.width);
-  if (head.width() + 2 + hint.size() > page) return head;
-  return pad_right(head, page - hint.size()) + Text(hint, Role::dim);
+  if (!options.explain_hints || head.width() + 2 + hint.size() > page) return wrap(head, page, 2);
+  return {pad_right(head, page - hint.size()) + Text(hint, Role::dim)};
 }
 
 std::vector<Text> memory_section(const Run& run, const Estimate& estimate, const EstimateTextOptions& options) {
@@ -286,12 +285,11 @@ std::vector<Text> memory_section(const Run& run, const Estimate& estimate, const
   const auto append = [&lines](const std::vector<Text>& more) { lines.insert(lines.end(), more.begin(), more.end()); };
 
   if (one_stage) {
-    append(wrap(section_head("Memory per GPU at the peak", "memory", options), page, 2));
+    append(section_head("Memory per GPU at the peak", "memory", options));
     append(part_lines(run, estimate, options));
   } else {
-    append(wrap(
-        section_head(fmt::format("Memory per GPU, {}, at each {}'s peak", unit, stage_word(run)), "memory", options),
-        page, 2));
+    append(
+        section_head(fmt::format("Memory per GPU, {}, at each {}'s peak", unit, stage_word(run)), "memory", options));
     append(stage_lines(run, estimate, options));
   }
   for (const Text& note :

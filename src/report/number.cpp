@@ -125,7 +125,7 @@ std::string short_count(double count, int digits) {
     ++step;
   }
   const int before = value >= 99.9999 ? 3 : value >= 9.99999 ? 2 : 1;
-  const int decimals = std::clamp(digits - before, 0, step == 0 && value < 1 ? 3 : 2);
+  const int decimals = std::clamp(digits - before, 0, 2);
   return fmt::format("{:.{}f}{}", value, decimals, suffixes[step]);
 }
 

@@ -26,8 +26,8 @@ struct StageGroup {
 };
 std::vector<StageGroup> group_stages(const Estimate& estimate, Units units, bool collapse);
 
-/// A section's head, with the flag that explains it at the right end where asked for.
-Text section_head(const std::string& text, std::string_view word, const EstimateTextOptions& options);
+/// A section's head, folded to the page, with the flag that explains it at the right end where asked for.
+std::vector<Text> section_head(const std::string& text, std::string_view word, const EstimateTextOptions& options);
 
 /// The two lines that answer, folded to the page.
 std::vector<Text> answer_lines(const Run& run, const Estimate& estimate, const EstimateTextOptions& options);

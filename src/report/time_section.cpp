@@ -10,12 +10,30 @@
 #include "shardplan/report/table.hpp"
 
 namespace shardplan::report {
+namespace {
+
+constexpr std::size_t most_rows = 7;
+
+/// One row that names them for the smallest, where there are more rows than one screen has room for.
+void merge_smallest(std::vector<TimeRow>& rows) {
+  if (rows.size() <= most_rows) return;
+  TimeRow rest{"rest", 0, "", false};
+  for (std::size_t i = most_rows - 1; i < rows.size(); ++i) {
+    rest.time_s += rows[i].time_s;
+    rest.note += (rest.note.empty() ? "" : ", ") + rows[i].label;
+  }
+  rows.resize(most_rows - 1);
+  rows.push_back(rest);
+}
+
+}  // namespace
 
 std::vector<Text> time_section(const Run& run, const Estimate& estimate, const EstimateTextOptions& options) {
   const Style& style = options.style;
   const std::size_t page = static_cast<std::size_t>(std::max(style.width, 1));
   const TimeScale scale = step_scale(run, estimate);
-  const std::vector<TimeRow> rows = time_rows(run, estimate);
+  std::vector<TimeRow> rows = time_rows(run, estimate);
+  if (!options.detail) merge_smallest(rows);
 
   std::vector<double> times;
   double longest = 0;
@@ -55,7 +73,7 @@ std::vector<Text> time_section(const Run& run, const Estimate& estimate, const E
     head += fmt::format(" ({}-{})", scale.text(estimate.time.band_low_s), scale.text(estimate.time.band_high_s));
   }
   if (estimate.stages.size() > 1) head += fmt::format(", mean over {}s", stage_word(run));
-  std::vector<Text> lines = wrap(section_head(head, "time", options), page, 2);
+  std::vector<Text> lines = section_head(head, "time", options);
   for (Text& line : table.lines(style.width)) lines.push_back(std::move(line));
   for (Text& line : wrap(Text(mfu_text(run, estimate)), page, 2)) lines.push_back(std::move(line));
   return lines;
