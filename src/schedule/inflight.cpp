@@ -23,8 +23,8 @@ class Held {
     std::fill(live_, live_ + chunks_, 0.0);
   }
 
-  void round(const Run& run) noexcept {
-    for (const Slot& slot : run) {
+  void round(const Repeat& repeat) noexcept {
+    for (const Slot& slot : repeat) {
       switch (slot.kind) {
         case OpKind::F: hold(slot.chunk); break;
         case OpKind::B:
@@ -46,8 +46,8 @@ class Held {
   }
 
   /// As if the pattern ran `rounds` more times, without looking at the peaks.
-  void skip(const Run& run, double rounds) noexcept {
-    for (const Slot& slot : run) {
+  void skip(const Repeat& repeat, double rounds) noexcept {
+    for (const Slot& slot : repeat) {
       switch (slot.kind) {
         case OpKind::F: release(slot.chunk, -rounds); break;
         case OpKind::B: release(slot.chunk, rounds * (1 - spec_.retain)); break;
@@ -108,10 +108,10 @@ void fold_inflight(const PipelineSpec& spec, PipelineWorkspace& workspace, Pipel
   result.peak_live.assign(all_chunks, 0);
   for (int rank = 0; rank < p; ++rank) {
     Held held(spec, rank, chunks, workspace, result);
-    for (const Run* run = workspace.program.begin(rank); run != workspace.program.end(rank); ++run) {
-      held.round(*run);
-      if (run->count > 2) held.skip(*run, run->count - 2);
-      if (run->count > 1) held.round(*run);
+    for (const Repeat* repeat = workspace.program.begin(rank); repeat != workspace.program.end(rank); ++repeat) {
+      held.round(*repeat);
+      if (repeat->count > 2) held.skip(*repeat, repeat->count - 2);
+      if (repeat->count > 1) held.round(*repeat);
     }
   }
 }

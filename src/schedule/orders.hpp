@@ -5,6 +5,14 @@
 
 namespace shardplan::schedule {
 
+constexpr Slot F(int chunk) noexcept { return {OpKind::F, static_cast<std::uint16_t>(chunk), 0}; }
+constexpr Slot B(int chunk) noexcept { return {OpKind::B, static_cast<std::uint16_t>(chunk), 0}; }
+constexpr Slot W(int chunk) noexcept { return {OpKind::W, static_cast<std::uint16_t>(chunk), 0}; }
+constexpr Slot BW(int chunk) noexcept { return {OpKind::BW, static_cast<std::uint16_t>(chunk), 0}; }
+constexpr Slot F_BW(int forward, int backward) noexcept {
+  return {OpKind::F_BW, static_cast<std::uint16_t>(forward), static_cast<std::uint16_t>(backward)};
+}
+
 void write_naive(const Shape& shape, int rank, RankWriter& out);
 void write_gpipe(const Shape& shape, int rank, RankWriter& out);
 void write_one_f_one_b(const Shape& shape, int rank, RankWriter& out);

@@ -19,30 +19,30 @@ int stage_of(const Shape& shape, int rank, int chunk) noexcept {
 }
 
 void RankWriter::repeat(int count, std::initializer_list<Slot> pattern) {
-  assert(pattern.size() <= Run::max_length);
+  assert(pattern.size() <= Repeat::max_length);
   if (count <= 0) return;
-  Run& run = runs_.emplace_back();
-  run.count = static_cast<std::uint32_t>(count);
-  for (const Slot& slot : pattern) run.slots[run.length++] = slot;
+  Repeat& repeat = repeats_.emplace_back();
+  repeat.count = static_cast<std::uint32_t>(count);
+  for (const Slot& slot : pattern) repeat.slots[repeat.length++] = slot;
 }
 
 void write_program(const Shape& shape, Program& program) {
   program.shape = shape;
-  program.runs.clear();
-  program.first_run.clear();
-  RankWriter writer(program.runs);
+  program.repeats.clear();
+  program.first_repeat.clear();
+  RankWriter writer(program.repeats);
   for (int rank = 0; rank < shape.p; ++rank) {
-    program.first_run.push_back(static_cast<std::uint32_t>(program.runs.size()));
+    program.first_repeat.push_back(static_cast<std::uint32_t>(program.repeats.size()));
     row_of(shape.kind).write(shape, rank, writer);
   }
-  program.first_run.push_back(static_cast<std::uint32_t>(program.runs.size()));
-  program.runs.emplace_back();  // so that one past a rank's last run can be looked at
+  program.first_repeat.push_back(static_cast<std::uint32_t>(program.repeats.size()));
+  program.repeats.emplace_back();  // so that one past a rank's last entry can be looked at
 }
 
 std::size_t count_ops(const Program& program, int rank) noexcept {
   std::size_t ops = 0;
-  for (const Run* run = program.begin(rank); run != program.end(rank); ++run) {
-    ops += std::size_t{run->count} * run->length;
+  for (const Repeat* repeat = program.begin(rank); repeat != program.end(rank); ++repeat) {
+    ops += std::size_t{repeat->count} * repeat->length;
   }
   return ops;
 }

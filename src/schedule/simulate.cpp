@@ -64,10 +64,10 @@ void lay_channels(const PipelineSpec& spec, PipelineWorkspace& w) {
     Rank& rank = w.ranks[index(number)];
     rank = Rank{};
     rank.number = number;
-    rank.run = w.program.begin(number);
+    rank.repeat = w.program.begin(number);
     rank.end = w.program.end(number);
-    rank.slot = rank.run->begin();
-    rank.left = rank.run->count;
+    rank.slot = rank.repeat->begin();
+    rank.left = rank.repeat->count;
     rank.chunks = w.chunks.data() + index(number) * index(chunks);
     rank.inputs = w.channels.data() + 2 * index(number) * index(chunks);
   }
@@ -246,18 +246,18 @@ void run_ranks(double alpha, PipelineWorkspace& w, Recorder& recorder) noexcept 
     };
 
     recorder.visit(*rank);
-    const Run* run = rank->run;
+    const Repeat* repeat = rank->repeat;
     const Slot* slot = rank->slot;
     std::uint32_t left = rank->left;
-    while (run != rank->end && execute(*slot)) {
-      if (++slot != run->end()) continue;
+    while (repeat != rank->end && execute(*slot)) {
+      if (++slot != repeat->end()) continue;
       if (--left == 0) {
-        ++run;  // the entry after the last one is there, and empty
-        left = run->count;
+        ++repeat;  // the entry after the last one is there, and empty
+        left = repeat->count;
       }
-      slot = run->begin();
+      slot = repeat->begin();
     }
-    rank->run = run;
+    rank->repeat = repeat;
     rank->slot = slot;
     rank->left = left;
     rank->free = free;
@@ -276,9 +276,9 @@ void fold_busy(const PipelineSpec& spec, PipelineWorkspace& w, PipelineResult& r
     const Chunk* const chunk = w.chunks.data() + index(rank) * chunks;
     double busy = 0;
     double blocked = 0;
-    for (const Run* run = w.program.begin(rank); run != w.program.end(rank); ++run) {
-      for (const Slot& slot : *run) {
-        const double count = run->count;
+    for (const Repeat* repeat = w.program.begin(rank); repeat != w.program.end(rank); ++repeat) {
+      for (const Slot& slot : *repeat) {
+        const double count = repeat->count;
         const Chunk& c = chunk[slot.chunk];
         switch (slot.kind) {
           case OpKind::F:
@@ -335,13 +335,13 @@ template <class Recorder>
 void run_step(const PipelineSpec& spec, PipelineWorkspace& w, PipelineResult& result, Recorder& recorder) noexcept {
   lay_channels(spec, w);
   run_ranks(spec.alpha, w, recorder);
-  assert(std::all_of(w.ranks.begin(), w.ranks.end(), [](const Rank& rank) { return rank.run == rank.end; }));
+  assert(std::all_of(w.ranks.begin(), w.ranks.end(), [](const Rank& rank) { return rank.repeat == rank.end; }));
   collect(spec, w, result);
   fold_inflight(spec, w, result);
 }
 
 void prepare(const Shape& shape, Program& program) {
-  if (program.first_run.empty() || !(program.shape == shape)) write_program(shape, program);
+  if (program.first_repeat.empty() || !(program.shape == shape)) write_program(shape, program);
 }
 
 }  // namespace

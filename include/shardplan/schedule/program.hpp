@@ -1,6 +1,6 @@
 // What each pipeline rank executes, in order, run-length coded: "3 x F, 253 x (F, BW), 3 x BW".
 //
-// A program knows no times. It is as short as the schedule's description (three runs a rank for 1F1B, whatever the
+// A program knows no times. It is as short as the schedule's description (three entries a rank for 1F1B, whatever the
 // number of microbatches): writing it, and folding memory over it, costs nothing per op.
 #pragma once
 
@@ -25,16 +25,8 @@ struct Slot {
   std::uint16_t backward_chunk = 0;  ///< F_BW only
 };
 
-constexpr Slot F(int chunk) noexcept { return {OpKind::F, static_cast<std::uint16_t>(chunk), 0}; }
-constexpr Slot B(int chunk) noexcept { return {OpKind::B, static_cast<std::uint16_t>(chunk), 0}; }
-constexpr Slot W(int chunk) noexcept { return {OpKind::W, static_cast<std::uint16_t>(chunk), 0}; }
-constexpr Slot BW(int chunk) noexcept { return {OpKind::BW, static_cast<std::uint16_t>(chunk), 0}; }
-constexpr Slot F_BW(int forward, int backward) noexcept {
-  return {OpKind::F_BW, static_cast<std::uint16_t>(forward), static_cast<std::uint16_t>(backward)};
-}
-
 /// The pattern, `count` times over.
-struct Run {
+struct Repeat {
   static constexpr std::size_t max_length = 6;
   std::uint32_t count = 0;
   std::uint32_t length = 0;
@@ -47,24 +39,26 @@ struct Run {
 /// All ranks' op lists. Reused: writing a shape that was written before allocates nothing.
 struct Program {
   Shape shape;
-  std::vector<Run> runs;                 ///< rank 0's, then rank 1's, ..., then an empty one
-  std::vector<std::uint32_t> first_run;  ///< of each rank; p + 1 entries
+  std::vector<Repeat> repeats;              ///< rank 0's, then rank 1's, ..., then an empty one
+  std::vector<std::uint32_t> first_repeat;  ///< of each rank; p + 1 entries
 
-  const Run* begin(int rank) const noexcept { return runs.data() + first_run[static_cast<std::size_t>(rank)]; }
-  const Run* end(int rank) const noexcept { return runs.data() + first_run[static_cast<std::size_t>(rank) + 1]; }
+  const Repeat* begin(int rank) const noexcept { return repeats.data() + first_repeat[static_cast<std::size_t>(rank)]; }
+  const Repeat* end(int rank) const noexcept {
+    return repeats.data() + first_repeat[static_cast<std::size_t>(rank) + 1];
+  }
 };
 
 /// What a schedule's file writes one rank's order to.
 class RankWriter {
  public:
-  explicit RankWriter(std::vector<Run>& runs) noexcept : runs_(runs) {}
+  explicit RankWriter(std::vector<Repeat>& repeats) noexcept : repeats_(repeats) {}
 
   /// Appends the pattern `count` times; nothing where count is not positive.
   void repeat(int count, std::initializer_list<Slot> pattern);
   void once(Slot slot) { repeat(1, {slot}); }
 
  private:
-  std::vector<Run>& runs_;
+  std::vector<Repeat>& repeats_;
 };
 
 /// Writes every rank's order of a legal shape (legality.hpp).
@@ -92,9 +86,9 @@ void for_each_op(const Program& program, int rank, Visitor&& visit) {
     int f = 0, b = 0, w = 0;
   };
   std::vector<Counts> done(static_cast<std::size_t>(chunks_per_rank(shape)));
-  for (const Run* run = program.begin(rank); run != program.end(rank); ++run) {
-    for (std::uint32_t i = 0; i < run->count; ++i) {
-      for (const Slot& slot : *run) {
+  for (const Repeat* repeat = program.begin(rank); repeat != program.end(rank); ++repeat) {
+    for (std::uint32_t i = 0; i < repeat->count; ++i) {
+      for (const Slot& slot : *repeat) {
         Op op;
         op.kind = slot.kind;
         op.chunk = slot.chunk;

@@ -86,10 +86,10 @@ struct PipelineWorkspace {
     double grad_ready = 0;
   };
   struct Rank {
-    const Run* run = nullptr;  ///< where the rank stands in its program
-    const Run* end = nullptr;
+    const Repeat* repeat = nullptr;  ///< where the rank stands in its program
+    const Repeat* end = nullptr;
     const Slot* slot = nullptr;
-    std::uint32_t left = 0;  ///< rounds of the run, this one included
+    std::uint32_t left = 0;  ///< rounds of the entry, this one included
     int number = 0;
     double free = 0;
     double last_end = 0;
