@@ -16,21 +16,6 @@ namespace {
 
 using Path = std::vector<std::string>;
 
-Path path_of(std::string_view pointer) {
-  Path path;
-  for (std::size_t at = 0; at < pointer.size();) {
-    const std::size_t end = std::min(pointer.find('/', at + 1), pointer.size());
-    std::string token;
-    for (std::size_t i = at + 1; i < end; ++i) {
-      const bool escaped = pointer[i] == '~' && i + 1 < end;
-      token += escaped ? (pointer[++i] == '1' ? '/' : '~') : pointer[i];
-    }
-    path.push_back(std::move(token));
-    at = end;
-  }
-  return path;
-}
-
 struct Offsets {
   std::size_t key = 0;
   std::size_t value = 0;
@@ -143,9 +128,24 @@ std::string escape_token(std::string_view token) {
   return out;
 }
 
+std::vector<std::string> pointer_tokens(std::string_view pointer) {
+  std::vector<std::string> path;
+  for (std::size_t at = 0; at < pointer.size();) {
+    const std::size_t end = std::min(pointer.find('/', at + 1), pointer.size());
+    std::string token;
+    for (std::size_t i = at + 1; i < end; ++i) {
+      const bool escaped = pointer[i] == '~' && i + 1 < end;
+      token += escaped ? (pointer[++i] == '1' ? '/' : '~') : pointer[i];
+    }
+    path.push_back(std::move(token));
+    at = end;
+  }
+  return path;
+}
+
 JsonPosition position_of(const JsonText& document, std::string_view pointer) {
   if (!document.text) return {};
-  const std::vector<Path> paths = {path_of(pointer)};
+  const std::vector<Path> paths = {pointer_tokens(pointer)};
   const Offsets offsets = Finder(*document.text, paths).find().front();
   const TextPosition key = text_position(*document.text, offsets.key);
   const TextPosition value = text_position(*document.text, offsets.value);
@@ -158,7 +158,7 @@ void locate(const JsonText& document, Diagnostics& problems) {
   std::vector<Diagnostic*> open;
   for (Diagnostic& problem : problems) {
     if (problem.line != 0 || problem.file != document.file) continue;
-    paths.push_back(path_of(problem.pointer));
+    paths.push_back(pointer_tokens(problem.pointer));
     open.push_back(&problem);
   }
   if (open.empty()) return;

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shardplan/core/diagnostic.hpp"
 
@@ -46,5 +47,8 @@ Result<JsonText> read_json(const std::string& path);
 
 /// A pointer's token as RFC 6901 escapes it ("/" as "~1", "~" as "~0").
 std::string escape_token(std::string_view token);
+
+/// The tokens of a JSON pointer, unescaped.
+std::vector<std::string> pointer_tokens(std::string_view pointer);
 
 }  // namespace shardplan::io

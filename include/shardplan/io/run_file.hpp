@@ -18,6 +18,7 @@ namespace shardplan::io {
 /// What a user states: a run file (or standard input), then flags in order. Flags win over the file.
 struct RunInput {
   std::optional<JsonText> text;     ///< nothing: flags alone
+  Diagnostics text_problems;        ///< of reading the text; read_run() reports them with the others
   std::vector<Override> overrides;  ///< the later one wins
 };
 
@@ -45,7 +46,7 @@ ReadRun read_run(const RunInput& input, const CatalogSource& catalog);
 std::string resolved_run_json(const plan::Draft& draft, const Run& run, std::string_view model,
                               std::string_view cluster);
 
-/// A run file's text as input, for tests and examples; what is no JSON shows as problems of read_run().
+/// A run file's text as input, for tests and examples: a file called run.json.
 RunInput run_input_from_json(std::string_view json);
 
 }  // namespace shardplan::io

@@ -1,0 +1,26 @@
+// Sets one field of a document from outside.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+#include "shardplan/core/diagnostic.hpp"
+#include "shardplan/io/overrides.hpp"
+
+namespace shardplan::io {
+
+inline constexpr std::string_view command_line = "command line";
+
+/// The value of an override as JSON.
+nlohmann::json override_value(const Override& change);
+
+/// Sets the field, making objects on the way; a problem where a list has no such place.
+void apply_override(nlohmann::json& root, const Override& change, Diagnostics& problems);
+
+/// The member at a pointer, or nullptr.
+const nlohmann::json* find_pointer(const nlohmann::json& root, std::string_view pointer);
+nlohmann::json* find_pointer(nlohmann::json& root, std::string_view pointer);
+/// Removes the member at a pointer, where there is one.
+void erase_pointer(nlohmann::json& root, std::string_view pointer);
+
+}  // namespace shardplan::io

@@ -1,0 +1,147 @@
+#include "shardplan/io/overrides.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "override_apply.hpp"
+#include "shardplan/io/json_text.hpp"
+
+namespace shardplan::io {
+namespace {
+
+struct FlagField {
+  std::string_view flag;
+  std::string_view pointer;
+};
+
+constexpr std::array flag_fields = {FlagField{"model", "/model"},
+                                    FlagField{"cluster", "/cluster"},
+                                    FlagField{"gpus", "/num_gpus"},
+                                    FlagField{"tp", "/parallel/tensor"},
+                                    FlagField{"pp", "/parallel/pipeline"},
+                                    FlagField{"vpp", "/parallel/virtual_pipeline"},
+                                    FlagField{"cp", "/parallel/context"},
+                                    FlagField{"ep", "/parallel/expert"},
+                                    FlagField{"etp", "/parallel/expert_tensor"},
+                                    FlagField{"dp", "/parallel/data"},
+                                    FlagField{"sp", "/parallel/sequence_parallel"},
+                                    FlagField{"no-sp", "/parallel/sequence_parallel"},
+                                    FlagField{"zero", "/parallel/zero_stage"},
+                                    FlagField{"fsdp", "/parallel/fsdp"},
+                                    FlagField{"schedule", "/parallel/schedule"},
+                                    FlagField{"seq", "/training/seq_length"},
+                                    FlagField{"mbs", "/training/micro_batch_size"},
+                                    FlagField{"gbs", "/training/global_batch_size"},
+                                    FlagField{"microbatches", "/microbatches"},
+                                    FlagField{"precision", "/training/precision"},
+                                    FlagField{"recompute", "/training/recompute"},
+                                    FlagField{"attention", "/training/attention"},
+                                    FlagField{"optimizer", "/training/optimizer"},
+                                    FlagField{"framework", "/training/framework"},
+                                    FlagField{"stack", "/training/stack"},
+                                    FlagField{"loss", "/training/loss"},
+                                    FlagField{"lora-rank", "/training/peft/rank"},
+                                    FlagField{"lora-alpha", "/training/peft/alpha"},
+                                    FlagField{"lora-targets", "/training/peft/targets"},
+                                    FlagField{"quant", "/training/peft/quant"},
+                                    FlagField{"offload", "/training/offload"},
+                                    FlagField{"moe-imbalance", "/training/moe/imbalance"}};
+
+constexpr std::array<std::string_view, 6> top_fields = {"model",    "cluster",  "num_gpus",
+                                                        "parallel", "training", "require"};
+
+/// A list's index that a token spells.
+std::optional<std::size_t> index_of(std::string_view token) {
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), index);
+  if (error != std::errc() || end != token.data() + token.size()) return std::nullopt;
+  return index;
+}
+
+}  // namespace
+
+std::optional<std::string> field_pointer(std::string_view field) {
+  for (const FlagField& row : flag_fields) {
+    if (row.flag == field) return std::string(row.pointer);
+  }
+  std::string pointer(field);
+  if (pointer.empty()) return std::nullopt;
+  if (pointer.front() != '/') {
+    if (pointer.find('/') == std::string::npos) std::replace(pointer.begin(), pointer.end(), '.', '/');
+    pointer.insert(0, "/");
+  }
+  const std::vector<std::string> tokens = pointer_tokens(pointer);
+  if (std::find(top_fields.begin(), top_fields.end(), tokens.front()) == top_fields.end()) {
+    return field.front() == '/' ? std::optional(pointer) : std::nullopt;  // a pointer is taken at its word
+  }
+  return pointer;
+}
+
+std::vector<std::string_view> field_words() {
+  std::vector<std::string_view> words(top_fields.begin(), top_fields.end());
+  for (const FlagField& row : flag_fields) {
+    if (std::find(words.begin(), words.end(), row.flag) == words.end()) words.push_back(row.flag);
+  }
+  return words;
+}
+
+nlohmann::json override_value(const Override& change) {
+  const Result<JsonText> parsed = parse_json(change.value, std::string(command_line));
+  return parsed.ok() ? *parsed.value.value : nlohmann::json(change.value);
+}
+
+void apply_override(nlohmann::json& root, const Override& change, Diagnostics& problems) {
+  nlohmann::json* node = &root;
+  for (const std::string& token : pointer_tokens(change.pointer)) {
+    if (node->is_array()) {
+      const std::optional<std::size_t> index = index_of(token);
+      if (!index || *index > node->size()) {
+        problems.push_back({std::string(command_line), change.pointer,
+                            fmt::format("a list of {} has no place \"{}\" ({})", node->size(), token, change.flag), "",
+                            0, 0});
+        return;
+      }
+      if (*index == node->size()) node->push_back(nullptr);
+      node = &(*node)[*index];
+    } else {
+      if (!node->is_object()) *node = nlohmann::json::object();
+      node = &(*node)[token];
+    }
+  }
+  *node = override_value(change);
+}
+
+const nlohmann::json* find_pointer(const nlohmann::json& root, std::string_view pointer) {
+  const nlohmann::json* node = &root;
+  for (const std::string& token : pointer_tokens(pointer)) {
+    if (node->is_object()) {
+      const auto member = node->find(token);
+      if (member == node->end()) return nullptr;
+      node = &*member;
+    } else if (node->is_array()) {
+      const std::optional<std::size_t> index = index_of(token);
+      if (!index || *index >= node->size()) return nullptr;
+      node = &(*node)[*index];
+    } else {
+      return nullptr;
+    }
+  }
+  return node;
+}
+
+nlohmann::json* find_pointer(nlohmann::json& root, std::string_view pointer) {
+  return const_cast<nlohmann::json*>(find_pointer(static_cast<const nlohmann::json&>(root), pointer));
+}
+
+void erase_pointer(nlohmann::json& root, std::string_view pointer) {
+  const std::size_t slash = pointer.rfind('/');
+  if (slash == std::string_view::npos) return;
+  nlohmann::json* parent = find_pointer(root, pointer.substr(0, slash));
+  if (parent != nullptr && parent->is_object()) parent->erase(pointer_tokens(pointer.substr(slash)).front());
+}
+
+}  // namespace shardplan::io
