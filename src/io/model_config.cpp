@@ -17,7 +17,7 @@ namespace {
 
 /// What `"shardplan": {...}` inside a model may hold.
 const std::vector<std::string_view>& own_fields() {
-  static const std::vector<std::string_view> fields = {"name", "aliases", "source"};
+  static const std::vector<std::string_view> fields = {"name", "aliases", "source", "trust"};
   return fields;
 }
 
@@ -28,6 +28,7 @@ std::string read_own(const Fields& fields) {
   own->only(own_fields(), "\"shardplan\"");
   own->texts("aliases");
   own->text("source", "");
+  own->text("trust", "");
   return own->text("name", "");
 }
 
@@ -67,6 +68,7 @@ void unknown_type(const Fields& fields, const std::string& type) {
     return;
   }
   if (type.empty()) {
+    if (fields.given("model_type")) return;  // not a text: reported
     const bool named = fields.is_list("architectures");
     fields.problem("model_type",
                    named ? "model_type is missing, and architectures names no known class" : "model_type is missing",

@@ -30,14 +30,15 @@ constexpr std::array<ModulePath, 12> granite_moe_modules = {{
 /// Without a list of layer types the class takes every layer for a Mamba layer. Without experts the shared MLP is the
 /// layer's only one.
 void granite_hybrid(const Fields& fields, Draft& draft) {
-  const auto types = fields.given("layer_types") ? fields.texts("layer_types") : fields.texts("layers_block_type");
+  const std::string_view key = fields.given("layer_types") ? "layer_types" : "layers_block_type";
+  const auto types = fields.texts(key);
   if (!types) {
-    if (fields.ok()) refuse(fields, "model_type", draft.model.family, "state-space layers (Mamba-2)");
+    if (!fields.given(key)) refuse(fields, "model_type", draft.model.family, "state-space layers (Mamba-2)");
     return;
   }
   for (const std::string& type : *types) {
-    if (type == "attention" || type == "full_attention") continue;
-    refuse(fields, "model_type", draft.model.family, fmt::format("layers of type {}", type));
+    if (!is_recurrent_layer(type)) continue;
+    refuse(fields, key, draft.model.family, fmt::format("layers of type {}", type));
     return;
   }
   draft.common.mlp.intermediate =

@@ -18,7 +18,7 @@ constexpr Keys head_keys = {"num_attention_heads", "n_head", "n_heads", "num_hea
 constexpr Keys kv_head_keys = {"num_key_value_heads", "num_kv_heads", "n_head_kv"};
 constexpr Keys head_dim_keys = {"head_dim", "kv_channels", "attention_head_dim"};
 constexpr Keys intermediate_keys = {"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"};
-constexpr Keys vocab_keys = {"vocab_size", "padded_vocab_size"};
+constexpr Keys vocab_keys = {"padded_vocab_size", "vocab_size"};
 constexpr Keys position_keys = {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx"};
 constexpr Keys activation_keys = {"hidden_activation", "hidden_act", "activation_function", "activation"};
 constexpr Keys expert_keys = {"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"};
@@ -244,13 +244,13 @@ void read_windows(const Fields& fields, const Window& rule, Draft& draft) {
   }
 }
 
-void check_layers(const Fields& fields, const Draft& draft) {
+void check_heads(const Fields& fields, const Draft& draft) {
   const AttentionShape& shape = draft.common.attention;
-  if (shape.kind == AttentionKind::grouped_query && shape.kv_heads > 0 && shape.heads % shape.kv_heads != 0) {
-    fields.problem(fields.integer(kv_head_keys, 1, limits::heads).key,
-                   fmt::format("{} does not divide {} {}", shape.kv_heads,
-                               fields.integer(head_keys, 1, limits::heads).key, shape.heads));
-  }
+  if (shape.kind != AttentionKind::grouped_query || shape.kv_heads == 0 || shape.heads % shape.kv_heads == 0) return;
+  const Integer kv_heads = fields.integer(kv_head_keys, 1, limits::heads);
+  fields.problem(kv_heads.key, fmt::format("{}{} does not divide {} {}", shape.kv_heads,
+                                           kv_heads.state == State::absent ? ", the default," : "",
+                                           fields.integer(head_keys, 1, limits::heads).key, shape.heads));
 }
 
 /// About how many parameters the layers have; in double, so that nothing overflows.
@@ -321,7 +321,7 @@ Model read_family(const Fields& fields, const Family& family, std::optional<bool
   if (family.experts.possible) read_experts(fields, family, draft);
   read_windows(fields, family.window, draft);
   if (family.per_layer != nullptr) family.per_layer(fields, draft);
-  check_layers(fields, draft);
+  check_heads(fields, draft);
   finish(fields, draft);
   for (const ModulePath& module : family.modules) {
     draft.model.module_names.push_back({std::string(module.path), module.matrices});

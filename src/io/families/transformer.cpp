@@ -16,6 +16,23 @@ constexpr std::array<std::string_view, 13> activations = {
     "silu",       "swish", "swiglu", "gelu",  "gelu_new", "gelu_fast", "gelu_pytorch_tanh",
     "quick_gelu", "geglu", "relu",   "reglu", "relu2",    "xielu"};
 
+/// Experts and shared experts answer to the names of the dense MLP, as modules of one name do in PEFT.
+constexpr std::array<ModulePath, 13> modules = {{
+    {"q_proj", set_of(MatrixId::q_proj)},
+    {"k_proj", set_of(MatrixId::k_proj)},
+    {"v_proj", set_of(MatrixId::v_proj)},
+    {"o_proj", set_of(MatrixId::o_proj)},
+    {"q_a_proj", set_of(MatrixId::q_a_proj)},
+    {"q_b_proj", set_of(MatrixId::q_b_proj)},
+    {"kv_a_proj", set_of(MatrixId::kv_a_proj)},
+    {"kv_b_proj", set_of(MatrixId::kv_b_proj)},
+    {"gate_proj", set_of(MatrixId::gate_proj, MatrixId::expert_gate_proj, MatrixId::shared_gate_proj)},
+    {"up_proj", set_of(MatrixId::up_proj, MatrixId::expert_up_proj, MatrixId::shared_up_proj)},
+    {"down_proj", set_of(MatrixId::down_proj, MatrixId::expert_down_proj, MatrixId::shared_down_proj)},
+    {"embed_tokens", set_of(MatrixId::embed_tokens)},
+    {"lm_head", set_of(MatrixId::lm_head)},
+}};
+
 /// Gate and up, or one matrix up, where `gated_mlp` does not say.
 bool gated_by_name(std::string_view activation) {
   return activation_of(activation) == Activation::silu || activation == "geglu" || activation == "reglu";
@@ -93,6 +110,7 @@ constexpr Family family = {
     .window = {.rule = WindowRule::every_layer},
     .experts = {.possible = true, .layers = ExpertLayers::after_dense, .shared = SharedExperts::counted},
     .latent = {.possible = true},
+    .modules = modules_of(modules),
     .adjust = transformer,
     .per_layer = transformer_layers};
 
