@@ -12,12 +12,6 @@ namespace {
 using namespace test;
 using nlohmann::json;
 
-struct Case {
-  json row;
-  Times times;
-  PipelineSpec spec;
-};
-
 Shape shape_of_row(const json& row) {
   Shape shape;
   shape.kind = parse_name<ScheduleKind>(row["schedule"].get<std::string>()).value();
@@ -74,8 +68,8 @@ void check_row(const json& row) {
   CHECK(result.idle == row["bubble_time"].get<std::vector<double>>());
   CHECK(result.exposed_p2p == row["exposed_comm"].get<std::vector<double>>());
   CHECK(result.peak_inflight == row["peak_inflight"].get<std::vector<double>>());
-  CHECK(result.bubble_of_total() == test::Approx(row["bubble_of_total"].get<double>()).epsilon(1e-12));
-  CHECK(result.bubble_of_ideal() == test::Approx(row["bubble_of_ideal"].get<double>()).epsilon(1e-12));
+  CHECK_THAT(result.bubble_of_total(), test::WithinAbs(row["bubble_of_total"].get<double>(), 1e-12));
+  CHECK_THAT(result.bubble_of_ideal(), test::WithinAbs(row["bubble_of_ideal"].get<double>(), 1e-12));
   const auto chunks = static_cast<std::size_t>(chunks_per_rank(shape));
   for (std::size_t i = 0; i < result.grad_ready.size(); ++i) {
     const int stage = stage_of(shape, static_cast<int>(i / chunks), static_cast<int>(i % chunks));
