@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "calibration.hpp"
 #include "catalog_lookup.hpp"
 #include "efficiency_file.hpp"
 #include "object_reader.hpp"
@@ -116,6 +117,7 @@ Result<Cluster> read_cluster(const nlohmann::json& object, std::string_view file
   cluster.source = reader.text("source").value_or("");
   reader.accept({"$schema", "aliases", "notes", "trust"});
   reader.finish();
+  if (result.ok() && !cluster.measured.empty()) apply_measured(cluster);
   return result;
 }
 

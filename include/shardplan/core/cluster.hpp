@@ -115,6 +115,7 @@ struct Cluster {
   bool has_price = false;
   std::string source;
   MeasuredEfficiency measured;
+  double intra_node_efficiency = 0.8;  ///< share of intra_node.bandwidth that large collectives reach
 
   /// Share of inter_node.bandwidth that collectives reach.
   double inter_node_efficiency() const noexcept { return gpu.inter_node_efficiency[static_cast<std::size_t>(fabric)]; }

@@ -1,0 +1,15 @@
+// The user's own measurements in place of the built-in efficiencies.
+#pragma once
+
+#include "shardplan/core/cluster.hpp"
+
+namespace shardplan::io {
+
+/// Sets the efficiencies of the cluster's GPU and links so that the curves meet `measured`, kind by kind; a kind
+/// without points keeps what it has.
+///   gemm: `sustained` scales the curve to the mean of log(time) over the points.
+///   attention: e_inf of forward and backward, of every flash kernel.
+///   collectives: the best bus bandwidth of the points within a domain and across, over the links' own.
+void apply_measured(Cluster& cluster);
+
+}  // namespace shardplan::io

@@ -1,0 +1,70 @@
+// GPUs and clusters as tables.
+#include <fmt/format.h>
+
+#include "shardplan/report/list_text.hpp"
+#include "shardplan/report/number.hpp"
+
+namespace shardplan::report {
+namespace {
+
+constexpr double gib = 1024.0 * 1024.0 * 1024.0;
+constexpr double tib = 1024.0 * gib;
+
+std::string decimals(double value, int count) { return fixed_text(value, count, 1e30); }
+
+/// A rate in 10^9 or 10^12 per second: as many decimals as it has, two at most.
+std::string rate(double value, double unit) {
+  if (value <= 0) return "-";
+  return fmt::format("{:.5g}", value / unit);
+}
+
+std::string size(double bytes, double unit, int count) { return bytes > 0 ? decimals(bytes / unit, count) : "-"; }
+
+}  // namespace
+
+Table gpus_table(std::span<const Gpu> gpus) {
+  Table table({{"name"},
+               {"vendor", Align::left, "", 6},
+               {"memory", Align::right, "GiB", 0, "memory_gib"},
+               {"usable", Align::right, "GiB", 3, "memory_cuda_gib"},
+               {"GB/s", Align::right, "", 0, "memory_bandwidth_gb_s"},
+               {"fp16", Align::right, "", 5, "fp16_tflops"},
+               {"bf16", Align::right, "", 0, "bf16_tflops"},
+               {"fp8", Align::right, "", 0, "fp8_tflops"},
+               {"link", Align::right, "GB/s/dir", 0, "scale_up_gb_s_per_direction"},
+               {"domain", Align::right, "", 4, "scale_up_domain"},
+               {"curve", Align::left, "", 2, "efficiency"},
+               {"source", Align::left, "(dense TFLOP/s)", 1, "source"},
+               {"", Align::left, "", 1, "trust"}});
+  for (const Gpu& gpu : gpus) {
+    const double link = gpu.link_bandwidth;
+    table.add({gpu.name, gpu.vendor, size(gpu.memory_reported_bytes, gib, 2), size(gpu.memory_cuda_bytes, gib, 2),
+               rate(gpu.memory_bandwidth, 1e9), rate(gpu.peak(Precision::fp16), 1e12),
+               rate(gpu.peak(Precision::bf16), 1e12), rate(gpu.peak(Precision::fp8), 1e12),
+               link > 0 ? rate(link, 1e9) : "-", std::to_string(gpu.scale_up_domain),
+               gpu.gemm.measured ? "measured" : "generic", gpu.source, gpu.trust});
+  }
+  return table;
+}
+
+Table clusters_table(std::span<const Cluster> clusters) {
+  Table table({{"name"},
+               {"gpu"},
+               {"GPUs/node", Align::right, "", 0, "gpus_per_node"},
+               {"domain", Align::right, "", 4, "scale_up_domain"},
+               {"intra", Align::right, "GB/s", 0, "intra_node_gb_s"},
+               {"inter", Align::right, "GB/s", 0, "inter_node_gb_s"},
+               {"fabric", Align::left, "", 2, "inter_node_type"},
+               {"host", Align::right, "GiB", 3, "host_memory_gib"},
+               {"NVMe", Align::right, "TiB", 5, "host_nvme_tib"},
+               {"source", Align::left, "", 1}});
+  for (const Cluster& cluster : clusters) {
+    table.add({cluster.name, cluster.gpu.name, std::to_string(cluster.gpus_per_node),
+               std::to_string(cluster.scale_up_domain), rate(cluster.intra_node.bandwidth, 1e9),
+               rate(cluster.inter_node.bandwidth, 1e9), name(cluster.fabric), size(cluster.host.memory_bytes, gib, 0),
+               size(cluster.host.nvme_bytes, tib, 1), cluster.source});
+  }
+  return table;
+}
+
+}  // namespace shardplan::report

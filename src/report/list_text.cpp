@@ -1,0 +1,128 @@
+// Models, stacks, schedules, optimizers and number formats as tables.
+#include "shardplan/report/list_text.hpp"
+
+#include <fmt/format.h>
+
+#include "shardplan/core/number_format.hpp"
+#include "shardplan/physics/optimizers.hpp"
+#include "shardplan/physics/parameters.hpp"
+#include "shardplan/report/number.hpp"
+#include "shardplan/schedule/summaries.hpp"
+
+namespace shardplan::report {
+namespace {
+
+std::string heads_text(const AttentionShape& attention) {
+  if (attention.kind == AttentionKind::latent) return fmt::format("{} latent", attention.heads);
+  return fmt::format("{}/{}", attention.heads, attention.kv_heads);
+}
+
+std::string overlap_text(const Overlap& overlap) {
+  std::string text;
+  const auto add = [&](bool on, std::string_view what) {
+    if (!on) return;
+    if (!text.empty()) text += ' ';
+    text += what;
+  };
+  add(overlap.grad_reduce, "grad");
+  add(overlap.param_gather, "param");
+  add(overlap.tp, "tp");
+  add(overlap.p2p, "p2p");
+  return text.empty() ? "-" : text;
+}
+
+std::string state_text(const Optimizer& optimizer) {
+  switch (optimizer.form) {
+    case StateForm::factored: return "rows + columns";
+    case StateForm::matrix_momentum: return "4 (matrices), 8";
+    case StateForm::elementwise: break;
+  }
+  return fmt::format("{:.5g}", 4 * optimizer.state_tensors + optimizer.fixed_bytes);
+}
+
+}  // namespace
+
+Table models_table(std::span<const ListedModel> models) {
+  Table table({{"name"},
+               {"parameters", Align::right},
+               {"active", Align::right, "", 4, "active_parameters"},
+               {"layers", Align::right},
+               {"hidden", Align::right, "", 0, "hidden_size"},
+               {"heads/kv", Align::right, "", 2, "heads_kv"},
+               {"vocab", Align::right, "", 3, "vocab_size"},
+               {"family", Align::left, "", 5, "model_type"},
+               {"source", Align::left, "", 1}});
+  for (const ListedModel& listed : models) {
+    const Model& model = listed.model;
+    const ModelCounts counts = count_parameters(model);
+    table.add({model.name, count_text(counts.parameters),
+               counts.active_parameters == counts.parameters ? "-" : count_text(counts.active_parameters),
+               std::to_string(model.layers()), std::to_string(model.hidden_size), heads_text(model.layer(0).attention),
+               std::to_string(model.vocab_size), model.family, listed.source});
+  }
+  return table;
+}
+
+Table stacks_table(std::span<const Stack> stacks) {
+  Table table({{"name"},
+               {"framework"},
+               {"loss"},
+               {"optimizer", Align::left, "", 4, "optimizer_impl"},
+               {"compile", Align::left, "", 5},
+               {"overlap", Align::left, "", 3},
+               {"stands for", Align::left, "", 0, "description"},
+               {"source", Align::left, "", 6}});
+  for (const Stack& stack : stacks) {
+    table.add({stack.name, name(stack.framework), name(stack.loss), name(stack.optimizer_impl),
+               stack.compile ? "yes" : "no", overlap_text(stack.overlap), stack.description, stack.source});
+  }
+  return table;
+}
+
+Table schedules_table() {
+  Table table({{"name"},
+               {"what it does", Align::left, "", 0, "description"},
+               {"needs", Align::left, "", 0},
+               {"bubble", Align::left, "", 0},
+               {"source", Align::left, "", 1}});
+  for (const schedule::Summary& row : schedule::summaries) {
+    table.add({name(row.kind), row.what, row.needs.empty() ? "-" : row.needs, row.bubble, row.source});
+  }
+  table.add_note("p stages, m microbatches, v chunks a rank; bubble of the step: equal stages, F = B = W, m >= 2p");
+  return table;
+}
+
+Table optimizers_table() {
+  Table table({{"name"},
+               {"states", Align::right, "B/parameter", 0, "state_bytes_per_parameter"},
+               {"paged", Align::left, "", 2},
+               {"what it keeps", Align::left, "", 0, "description"},
+               {"source", Align::left, "", 1}});
+  for (const Optimizer& optimizer : optimizers()) {
+    table.add({optimizer.name, state_text(optimizer), optimizer.paged ? "yes" : "no", optimizer.description,
+               optimizer.source});
+  }
+  table.add_note("with fp32 states; weights, gradients and a master copy come on top");
+  return table;
+}
+
+Table dtypes_table() {
+  Table table({{"name"},
+               {"bits", Align::right},
+               {"sign-exp-frac", Align::right, "", 0, "sign_exponent_fraction"},
+               {"max", Align::right},
+               {"min normal", Align::right, "", 0, "min_normal"},
+               {"min", Align::right, "", 3, "min_subnormal"},
+               {"step at 1", Align::right, "", 0, "epsilon"},
+               {"used for", Align::left, "", 1, "use"},
+               {"source", Align::left, "", 2}});
+  for (const NumberFormat& format : number_formats) {
+    table.add({format.name, std::to_string(format.bits()),
+               fmt::format("1-{}-{}", format.exponent_bits, format.fraction_bits), fmt::format("{:.5g}", format.max()),
+               fmt::format("{:.4g}", format.min_normal()), fmt::format("{:.4g}", format.min_subnormal()),
+               fmt::format("{:.4g}", format.epsilon()), format.use, format.source});
+  }
+  return table;
+}
+
+}  // namespace shardplan::report

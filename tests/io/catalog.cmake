@@ -1,0 +1,1 @@
+shardplan_test(io_cluster_file_test cluster_file_test.cpp)
