@@ -62,9 +62,10 @@ struct OutputStyle {
 /// What a command answers. Either `problems` or `result` is filled.
 struct Outcome {
   int status = exit_ok;
-  std::string result;    ///< for standard output or -o
-  Warnings warnings;     ///< for standard error, after the result
-  Diagnostics problems;  ///< for standard error, instead of a result; the exit status is then exit_input
+  std::string result;                   ///< for standard output or -o
+  Warnings warnings;                    ///< for standard error, after the result
+  std::vector<std::string> notes = {};  ///< likewise
+  Diagnostics problems;                 ///< for standard error, instead of a result; the exit status is then exit_input
 };
 
 /// What a command is for: the short help is ordered by it.

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shardplan/core/diagnostic.hpp"
 #include "shardplan/report/style.hpp"
@@ -14,8 +15,8 @@ namespace shardplan::cli {
 /// read again (standard input) is left out. Lines are never wrapped.
 std::string render_problems(Diagnostics problems, const report::Style& style, bool show_source);
 
-/// `warning: code: message`, one line each.
-std::string render_warnings(const Warnings& warnings, const report::Style& style);
+/// `note: text` and `warning: code: message`, one line each.
+std::string render_remarks(const std::vector<std::string>& notes, const Warnings& warnings, const report::Style& style);
 
 /// Characters of the JSON token that starts at a 1-based column (in characters) of a line; at least 1.
 std::size_t token_width(std::string_view line, std::size_t column);

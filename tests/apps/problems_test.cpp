@@ -78,6 +78,6 @@ TEST_CASE("the width of a JSON token") {
 }
 
 TEST_CASE("warnings are one line each and cannot steer the terminal") {
-  CHECK(shardplan::cli::render_warnings({{"tp_crosses_node", "/parallel/tensor", "slow \x1b[2J"}}, plain) ==
+  CHECK(shardplan::cli::render_remarks({}, {{"tp_crosses_node", "/parallel/tensor", "slow \x1b[2J"}}, plain) ==
         "warning: tp_crosses_node: slow ?[2J\n");
 }

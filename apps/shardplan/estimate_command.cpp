@@ -1,0 +1,110 @@
+// `shardplan estimate`: what a run needs and how fast it is.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "command.hpp"
+#include "measured.hpp"
+#include "next_actions.hpp"
+#include "run_input.hpp"
+#include "shardplan/catalog/catalog.hpp"
+#include "shardplan/io/estimate_json.hpp"
+#include "shardplan/report/estimate_text.hpp"
+#include "shardplan/report/number.hpp"
+
+namespace shardplan::cli {
+namespace {
+
+constexpr std::array estimate_flags = {
+    Flag{"detail", "", ValueKind::none, FlagGroup::output, "", "operators, communication, every moment and stage",
+         "verbose details", "true"},
+    Flag{"measured", "", ValueKind::text, FlagGroup::output, "KEY=N",
+         "your tokens_per_s_per_gpu, step_s or tflops_per_gpu: its MFU", "actual measurement"},
+};
+
+/// The warnings of reading and of the estimate, each once.
+Warnings all_warnings(Warnings warnings, const Warnings& more) {
+  for (const Warning& warning : more) {
+    const auto is_same = [&](const Warning& w) { return w.code == warning.code && w.path == warning.path; };
+    if (std::none_of(warnings.begin(), warnings.end(), is_same)) warnings.push_back(warning);
+  }
+  return warnings;
+}
+
+std::string measured_line(const Measurement& measurement, const io::Measured& measured) {
+  return fmt::format("Measured {} {:g}: MFU {} scores in full | {} causal | HFU {} | {:.2f} x the estimate\n",
+                     name(measurement.kind), measurement.value, report::percent_text(measured.mfu),
+                     report::percent_text(measured.mfu_causal), report::percent_text(measured.hfu),
+                     measured.ratio_to_estimate);
+}
+
+Outcome rejected(Diagnostics problems) {
+  Outcome outcome;
+  outcome.problems = std::move(problems);
+  return outcome;
+}
+
+Outcome run_estimate(const Arguments& arguments, const OutputStyle& style) {
+  Result<Measurement> measurement;
+  const std::optional<std::string_view> measured_text = arguments.value("measured");
+  if (measured_text) measurement = parse_measurement(*measured_text);
+  if (!measurement.ok()) return rejected(std::move(measurement.problems));
+  io::ReadRun read = read_run_of(arguments);
+  if (!read.ok()) return rejected(std::move(read.problems));
+
+  Estimate result;
+  estimate(read.run, result);
+  Result<io::Measured> measured;
+  if (measured_text) measured = measured_against(measurement.value, read.run, result);
+  if (!measured.ok()) return rejected(std::move(measured.problems));
+  EstimateDetail detail;
+  if (style.detail) detail = estimate_detail(read.run);
+
+  Outcome outcome;
+  outcome.status = result.fits ? exit_ok : exit_no;
+  outcome.notes = std::move(read.notes);
+  outcome.warnings = all_warnings(std::move(read.warnings), warnings_of(read.run, result));
+  if (style.format == Format::json) {
+    outcome.result = io::estimate_json(read.run, result,
+                                       {read.run_json, &outcome.warnings, style.detail ? &detail : nullptr,
+                                        measured_text ? &measured.value : nullptr});
+    return outcome;
+  }
+  if (style.format == Format::csv) {
+    outcome.result = report::estimate_csv(read.run, result);
+    return outcome;
+  }
+  report::EstimateTextOptions options;
+  options.style = style.page;
+  options.quiet = style.quiet;
+  options.detail = style.detail;
+  if (style.detail) options.operators = &detail;
+  for (const plan::Field field : plan::defaults_taken(read.draft)) options.defaults.emplace_back(name(field));
+  if (!style.quiet) {
+    options.actions = next_actions(read.draft, read.run, result, style.page.units, catalog::builtin_catalog());
+  }
+  outcome.result = style.format == Format::markdown ? report::estimate_markdown(read.run, result, options)
+                                                    : report::estimate_text(read.run, result, options);
+  if (measured_text && !style.quiet) outcome.result += "\n" + measured_line(measurement.value, measured.value);
+  return outcome;
+}
+
+}  // namespace
+
+Command estimate_command() {
+  Command command;
+  command.name = "estimate";
+  command.purpose = Purpose::ask;
+  command.arguments = "[RUN.json]";
+  command.summary =
+      "What a run needs and how fast it is: memory per GPU and stage, communication, bubble, step time, MFU.";
+  command.examples = {"shardplan estimate --model llama-3.1-70b --cluster dgx-h100 --gpus 128 --tp 8 --pp 4",
+                      "shardplan estimate run.json --recompute full --json"};
+  command.flags = {run_flags(), output_flags(), estimate_flags};
+  command.most_words = 1;
+  command.run = run_estimate;
+  return command;
+}
+
+}  // namespace shardplan::cli

@@ -1,0 +1,19 @@
+// The next best changes of a run: each one tried, none guessed.
+#pragma once
+
+#include <vector>
+
+#include "shardplan/io/catalog_source.hpp"
+#include "shardplan/plan/estimate.hpp"
+#include "shardplan/plan/resolve.hpp"
+#include "shardplan/report/estimate_text.hpp"
+
+namespace shardplan::cli {
+
+/// At most three single changes, as flags to paste. Of a run that fits those that make it faster and still fit, fastest
+/// first; of one that does not, those that make it fit, fastest first, or else those that free the most. Each effect is
+/// the estimate of the changed run.
+std::vector<report::Action> next_actions(const plan::Draft& draft, const Run& run, const Estimate& estimate,
+                                         report::Units units, const io::CatalogSource& catalog);
+
+}  // namespace shardplan::cli

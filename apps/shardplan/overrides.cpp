@@ -1,0 +1,113 @@
+#include "overrides.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "shardplan/io/suggest.hpp"
+
+namespace shardplan::cli {
+namespace {
+
+/// "a,b,c" in pieces.
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> pieces;
+  for (;;) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    pieces.push_back(text.substr(0, end));
+    if (end == text.size()) return pieces;
+    text.remove_prefix(end + 1);
+  }
+}
+
+/// "a,b" as ["a","b"]. "all-linear" and what is JSON already stay as they are.
+std::string list_value(std::string_view text) {
+  if (text == "all-linear" || text.substr(0, 1) == "[") return std::string(text);
+  std::string list = "[";
+  for (const std::string_view word : split(text, ',')) {
+    if (word.empty()) continue;
+    if (list.size() > 1) list += ',';
+    list += '"';
+    for (const char letter : word) {
+      if (letter == '"' || letter == '\\') list += '\\';
+      list += letter;
+    }
+    list += '"';
+  }
+  return list + "]";
+}
+
+class Overrides {
+ public:
+  void add(const GivenFlag& given) {
+    const Flag& flag = *given.flag;
+    switch (flag.kind) {
+      case ValueKind::any_field: add_any_field(given); break;
+      case ValueKind::pairs: add_pairs(given); break;
+      case ValueKind::list: put(std::string(flag.pointer), list_value(given.value), flag); break;
+      default:
+        // The batch that M microbatches make follows from values that only the reader has.
+        if (flag.name == "microbatches") {
+          put("/microbatches", given.value, flag);
+        } else if (!flag.pointer.empty()) {
+          put(std::string(flag.pointer), given.value, flag);
+        }
+    }
+  }
+
+  Result<std::vector<io::Override>> take() { return std::move(result_); }
+
+ private:
+  void put(std::string pointer, std::string value, const Flag& flag) {
+    result_.value.push_back({std::move(pointer), std::move(value), fmt::format("--{}", flag.name)});
+  }
+
+  void complain(std::string message, std::string way_out) {
+    result_.problems.push_back({std::string(command_line_file), "", std::move(message), std::move(way_out), 0, 0});
+  }
+
+  /// FIELD=VALUE
+  void add_any_field(const GivenFlag& given) {
+    const std::size_t equals = given.value.find('=');
+    const std::string_view field = std::string_view(given.value).substr(0, equals);
+    if (equals == std::string::npos || field.empty()) {
+      return complain(fmt::format("--set: \"{}\" is not FIELD=VALUE", given.value),
+                      "for example --set /training/loss=te");
+    }
+    std::optional<std::string> pointer = io::field_pointer(field);
+    if (!pointer) {
+      return complain(fmt::format("--set: unknown field \"{}\"{}", field, io::did_you_mean(field, io::field_words())),
+                      "a field is /training/loss, training.loss or a flag's name without dashes");
+    }
+    put(std::move(*pointer), given.value.substr(equals + 1), *given.flag);
+  }
+
+  /// optimizer=cpu,parameters=nvme; an object as in the run file, or null, is passed on whole.
+  void add_pairs(const GivenFlag& given) {
+    const Flag& flag = *given.flag;
+    if (given.value == "null" || given.value.rfind('{', 0) == 0)
+      return put(std::string(flag.pointer), given.value, flag);
+    for (const std::string_view pair : split(given.value, ',')) {
+      const std::size_t equals = pair.find('=');
+      if (equals == std::string_view::npos || equals == 0) {
+        complain(fmt::format("--{}: \"{}\" is not PART=PLACE", flag.name, pair),
+                 fmt::format("for example --{} optimizer=cpu", flag.name));
+        continue;
+      }
+      put(fmt::format("{}/{}", flag.pointer, pair.substr(0, equals)), std::string(pair.substr(equals + 1)), flag);
+    }
+  }
+
+  Result<std::vector<io::Override>> result_;
+};
+
+}  // namespace
+
+Result<std::vector<io::Override>> overrides_of(const Arguments& arguments) {
+  Overrides overrides;
+  for (const GivenFlag& given : arguments.flags) overrides.add(given);
+  return overrides.take();
+}
+
+}  // namespace shardplan::cli
