@@ -19,7 +19,7 @@ inline auto StartsWith(const std::string& text) { return Catch::Matchers::Starts
 #else
 #include <catch2/catch.hpp>
 namespace test {
-using Catch::Approx;
+using Catch::Detail::Approx;
 using Catch::WithinRel;
 using Catch::Matchers::WithinAbs;
 inline auto Contains(const std::string& text) { return Catch::Matchers::Contains(text); }
