@@ -68,7 +68,7 @@ void unknown_type(const Fields& fields, const std::string& type) {
     return;
   }
   if (type.empty()) {
-    if (fields.given("model_type")) return;  // not a text: reported
+    if (fields.given("model_type") && !fields.is_text("model_type")) return;  // reported
     const bool named = fields.is_list("architectures");
     fields.problem("model_type",
                    named ? "model_type is missing, and architectures names no known class" : "model_type is missing",

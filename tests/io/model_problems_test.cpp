@@ -77,6 +77,7 @@ TEST_CASE("an unknown model_type says what was meant") {
   REQUIRE(far.size() == 1);
   CHECK_THAT(far[0].way_out, test::Contains("\"transformer\""));
   check({{R"({})", "/model/model_type", "model_type is missing"},
+         {R"({"model_type":""})", "/model/model_type", "model_type is missing"},
          {R"({"model_type":7})", "/model/model_type", "7 is not a text"},
          {R"({"architectures":["NewForCausalLM"]})", "/model/model_type", "names no known class"}});
 }
