@@ -62,8 +62,8 @@ struct Key {
 /// Recursive descent; the depth limit bounds the recursion.
 class Scanner {
  public:
-  Scanner(std::string& text, const std::string& file, Diagnostics& problems)
-      : text_(text), file_(file), problems_(problems) {}
+  Scanner(std::string& text, const std::string& file, bool python_constants, Diagnostics& problems)
+      : text_(text), file_(file), problems_(problems), python_constants_(python_constants) {}
 
   bool document() {
     if (!is_text()) return false;
@@ -320,6 +320,11 @@ class Scanner {
         return true;
       }
     }
+    if (python_constants_ && (word == "NaN" || word == "Infinity" || word == "-Infinity")) {
+      text_.replace(start, word.size(), "{}" + std::string(word.size() - 2, ' '));
+      at_ = start + word.size();
+      return true;
+    }
     std::string lower = word;
     std::transform(lower.begin(), lower.end(), lower.begin(),
                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
@@ -342,6 +347,7 @@ class Scanner {
   std::string& text_;
   const std::string& file_;
   Diagnostics& problems_;
+  bool python_constants_;
   std::size_t at_ = 0;
   std::vector<std::size_t> open_;  ///< offsets of the brackets that enclose at_
   std::vector<std::string> path_;  ///< keys and indices that lead to at_
@@ -400,8 +406,8 @@ std::string unescape(std::string_view inside) {
   return out;
 }
 
-bool scan_json(std::string& text, const std::string& file, Diagnostics& problems) {
-  return Scanner(text, file, problems).document();
+bool scan_json(std::string& text, const std::string& file, bool python_constants, Diagnostics& problems) {
+  return Scanner(text, file, python_constants, problems).document();
 }
 
 }  // namespace shardplan::io

@@ -21,7 +21,7 @@ TextPosition text_position(std::string_view text, std::size_t offset);
 std::string unescape(std::string_view inside);
 
 /// Checks `text` to be JSON and blanks comments and trailing commas in it. True when nlohmann can read what is left;
-/// the problems may then still name duplicate keys.
-bool scan_json(std::string& text, const std::string& file, Diagnostics& problems);
+/// the problems may then still name duplicate keys. `python_constants`: NaN and Infinity are blanked to {}.
+bool scan_json(std::string& text, const std::string& file, bool python_constants, Diagnostics& problems);
 
 }  // namespace shardplan::io

@@ -171,7 +171,7 @@ void locate(const JsonText& document, Diagnostics& problems) {
   }
 }
 
-Result<JsonText> parse_json(std::string text, std::string file) {
+Result<JsonText> parse_json(std::string text, std::string file, JsonDialect dialect) {
   Result<JsonText> result;
   result.value.file = std::move(file);
   const std::string& name = result.value.file;
@@ -181,7 +181,7 @@ Result<JsonText> parse_json(std::string text, std::string file) {
          0, 0});
     return result;
   }
-  if (!scan_json(text, name, result.problems)) return result;
+  if (!scan_json(text, name, dialect == JsonDialect::python, result.problems)) return result;
   nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
   if (value.is_discarded()) {
     result.problems.push_back({name, "", "JSON: cannot be parsed", "", 1, 1});
@@ -192,7 +192,7 @@ Result<JsonText> parse_json(std::string text, std::string file) {
   return result;
 }
 
-Result<JsonText> read_json(const std::string& path) {
+Result<JsonText> read_json(const std::string& path, JsonDialect dialect) {
   Result<JsonText> result;
   const bool standard_input = path == "-";
   result.value.file = standard_input ? "<stdin>" : path;
@@ -217,7 +217,7 @@ Result<JsonText> read_json(const std::string& path) {
   }
   if (!standard_input) std::fclose(stream);
   if (error != 0) return refuse(error);
-  return parse_json(std::move(text), result.value.file);
+  return parse_json(std::move(text), result.value.file, dialect);
 }
 
 }  // namespace shardplan::io

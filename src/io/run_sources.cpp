@@ -56,9 +56,10 @@ std::string name_of_path(const std::string& path) {
   return file.stem().string();
 }
 
-Source read_source_file(const std::string& path, Diagnostics& problems) {
+Source read_source_file(const std::string& path, CatalogKind kind, Diagnostics& problems) {
   Source source;
-  Result<JsonText> text = read_json(path);
+  const JsonDialect dialect = kind == CatalogKind::models ? JsonDialect::python : JsonDialect::strict;
+  Result<JsonText> text = read_json(path, dialect);
   source.file = text.value.file;
   source.name = path == "-" ? std::string() : name_of_path(path);
   for (Diagnostic& problem : text.problems) problems.push_back(std::move(problem));
@@ -107,8 +108,8 @@ Source find_source(CatalogKind kind, const nlohmann::json& value, const Origin& 
     source.pointer.clear();
     return source;
   }
-  if (stated == "-" && kind == CatalogKind::models) return read_source_file(stated, problems);
-  if (const auto path = existing_path(stated, origin.folder)) return read_source_file(*path, problems);
+  if (stated == "-" && kind == CatalogKind::models) return read_source_file(stated, kind, problems);
+  if (const auto path = existing_path(stated, origin.folder)) return read_source_file(*path, kind, problems);
   return problem(
       fmt::format("{} is neither built in nor a file{}", quoted(value), did_you_mean(stated, catalog.names(kind))),
       fmt::format("shardplan {} shows what is built in", words.list));

@@ -1,6 +1,7 @@
 #include "shardplan/physics/layer_inputs.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace shardplan {
 namespace {
@@ -33,6 +34,12 @@ bool bitsandbytes(Quantization quant) noexcept { return quant == Quantization::n
 
 }  // namespace
 
+bool autocast_over_fp32(const Run& run) noexcept {
+  const Training& training = run.training;
+  const bool gathered_in_16_bit = training.framework == Framework::fsdp && run.parallel.fsdp != Fsdp::none;
+  return training.autocast && training.param_dtype == DType::fp32 && !training.peft.active() && !gathered_in_16_bit;
+}
+
 bool quantized_stream_is_fp32(const Run& run) noexcept {
   const Training& training = run.training;
   if (!training.peft.active() || !bitsandbytes(training.peft.quant)) return false;
@@ -55,8 +62,7 @@ Symbols<double> symbols_for(const Run& run, const LayerKind& kind) noexcept {
   v.t_in = parallel.sequence_parallel && training.kernels.sp_input == SequenceParallelInput::regather ? v.t : 1.0;
   const bool fp32_quantized = training.stack.memory.quantized_base_runs_fp32 && quantized_stream_is_fp32(run);
   v.w = fp32_quantized ? 4.0 : bytes_of(activation_dtype(training.precision));
-  const bool stream_fp32 = (training.autocast && training.param_dtype == DType::fp32 && !training.peft.active()) ||
-                           quantized_stream_is_fp32(run);
+  const bool stream_fp32 = autocast_over_fp32(run) || quantized_stream_is_fp32(run);
   v.w_r = stream_fp32 ? 4.0 : v.w;
   v.w_m = quantized_stream_is_fp32(run) ? 4.0 : v.w;
   v.V = static_cast<double>(run.padded_vocab());
@@ -99,7 +105,7 @@ LayerOptions options_for(const Run& run, const LayerKind& kind, bool frozen_inpu
   o.activations_fp32 = !is_16_bit_or_less(training.precision);
   o.base_trains = !training.peft.active();
   o.input_needs_gradient = !frozen_input;
-  o.autocast_copies = training.autocast && training.param_dtype == DType::fp32 && !training.peft.active();
+  o.autocast_copies = autocast_over_fp32(run);
   if (training.peft.active()) {
     const Peft& peft = training.peft;
     o.adapted = peft.targets;
@@ -132,7 +138,10 @@ LossBytes loss_bytes_for(const Run& run) noexcept {
                            ? 4.0
                            : bytes_of(activation_dtype(training.precision));
   const bool later = training.stack.name == "hf-4.48";
-  LossBytes loss = loss_bytes(training.loss, training.loss_chunks, width, later);
+  // Liger cuts the tokens into about V/h chunks.
+  const double h = static_cast<double>(run.model.hidden_size), v = static_cast<double>(run.padded_vocab());
+  const int chunks = training.loss == LossKind::liger ? static_cast<int>(std::ceil(v / h)) : training.loss_chunks;
+  LossBytes loss = loss_bytes(training.loss, chunks, width, later);
   if (training.loss == LossKind::logits16 && training.stack.name.rfind("litgpt", 0) == 0) {
     loss.peak_per_logit = quantized_stream_is_fp32(run) ? 8.0 : 4.0;
   }

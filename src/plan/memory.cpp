@@ -48,6 +48,8 @@ double gathered_width(const Run& run, const EstimateWorkspace& w, const Stage& s
   return quantized * w.rule.quantized_bytes + (1 - quantized) * width;
 }
 
+double adapters_of(const Stage& stage) noexcept { return stage.weights.dense.adapters + stage.weights.expert.adapters; }
+
 Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
   const Training& training = run.training;
   const Parallel& parallel = run.parallel;
@@ -72,8 +74,11 @@ Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stag
     } else if (trains) {
       buffers.collectives = width * stage.largest_layer;  // the layer's gradient before it is scattered
     }
-    if (parallel.grad_sync == GradSync::last && run.microbatches() > 1 && trains) {
-      buffers.collectives += width * elements;  // unsharded gradients while accumulating
+    if (parallel.grad_sync == GradSync::last && run.microbatches() > 1) {
+      // Unsharded gradients while accumulating: of every unit that holds a parameter that trains, FSDP1's flat
+      // parameters with their frozen ones inside.
+      const double layers = elements - stage.root;
+      buffers.collectives += width * (trains ? elements : parallel.fsdp_version == 1 ? layers : adapters_of(stage));
     }
   } else if (training.framework == Framework::deepspeed && parallel.dense_replicas() > 1) {
     if (parallel.zero_stage == 3) {
@@ -218,9 +223,7 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
   const int per_rank = schedule::chunks_per_rank(w.spec.shape);
   const std::size_t at = static_cast<std::size_t>(r.rank);
   const bool accumulates = run.microbatches() > 1;
-  const bool persistent =
-      training.framework == Framework::megatron || textbook || training.framework == Framework::deepspeed;
-  const bool gradients_from_start = persistent || accumulates;
+  const bool gradients_from_start = accumulates || !training.stack.memory.gradients_freed;
 
   double in_flight = w.simulated.peak_bytes[at];
   double head_inputs = 0;

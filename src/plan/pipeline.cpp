@@ -19,6 +19,49 @@ double boundary_bytes(const Run& run) noexcept {
   return width * tokens * static_cast<double>(run.model.hidden_size) / cut;
 }
 
+/// One stage: microbatches one after the other, nobody waits.
+void run_single_stage(const EstimateWorkspace& w, double microbatches, schedule::PipelineResult& result) {
+  const double busy = microbatches * (w.forward[0] + w.backward[0] + w.weight[0]);
+  result.makespan = result.max_span = busy;
+  result.busy.assign(1, busy);
+  result.idle.assign(1, 0.0);
+  result.exposed_p2p.assign(1, 0.0);
+  result.first_start.assign(1, 0.0);
+  result.last_end.assign(1, busy);
+  result.peak_inflight.assign(1, 1.0);
+  result.peak_bytes.assign(1, w.activation[0]);
+  result.grad_ready.assign(1, busy);
+  result.forward_bytes.assign(1, w.activation[0]);
+  result.backward_bytes.assign(1, w.activation[0]);
+  result.peak_live.assign(1, 1.0);
+}
+
+// Beyond this many microbatches x virtual stages the steady state is simulated once and repeated.
+constexpr double most_simulated = 1 << 22;
+
+/// Simulates a shorter step and extends its steady state: every further round of p microbatches costs the same.
+void run_extended(EstimateWorkspace& w, double microbatches) {
+  schedule::PipelineSpec& spec = w.spec;
+  const int p = spec.shape.p, stages = spec.shape.virtual_stages();
+  const int full = spec.shape.m;
+  const int shorter =
+      std::max(8 * stages, static_cast<int>(most_simulated / (4.0 * stages))) / (2 * p) * (2 * p) + full % (2 * p);
+  spec.shape.m = shorter - 2 * p;
+  schedule::simulate(spec, w.pipeline, w.ideal_result);
+  spec.shape.m = shorter;
+  schedule::simulate(spec, w.pipeline, w.simulated);
+  spec.shape.m = full;
+  const double rounds = (microbatches - shorter) / (2.0 * p);
+  const auto extend = [rounds](double& value, double earlier) { value += rounds * (value - earlier); };
+  extend(w.simulated.makespan, w.ideal_result.makespan);
+  extend(w.simulated.max_span, w.ideal_result.max_span);
+  for (std::size_t i = 0; i < w.simulated.busy.size(); ++i) {
+    extend(w.simulated.busy[i], w.ideal_result.busy[i]);
+    extend(w.simulated.exposed_p2p[i], w.ideal_result.exposed_p2p[i]);
+    w.simulated.idle[i] = w.simulated.makespan - w.simulated.busy[i];
+  }
+}
+
 }  // namespace
 
 void run_pipeline(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept {
@@ -43,7 +86,14 @@ void run_pipeline(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept 
     const bool blocks = kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::naive || kind == ScheduleKind::gpipe;
     if (blocks || !run.training.overlap.p2p) w.spec.p2p_mode = schedule::P2pMode::exposed;
   }
-  schedule::simulate(w.spec, w.pipeline, w.simulated);
+  const double microbatches = static_cast<double>(run.microbatches());
+  if (p == 1) {
+    run_single_stage(w, microbatches, w.simulated);
+  } else if (microbatches * w.spec.shape.virtual_stages() > most_simulated) {
+    run_extended(w, microbatches);
+  } else {
+    schedule::simulate(w.spec, w.pipeline, w.simulated);
+  }
   out.pipeline.ideal_bubble_fraction =
       p > 1 ? schedule::ideal_bubble_fraction(w.spec.shape, w.ideal, w.ideal_result) : 0.0;
 }

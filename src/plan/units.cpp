@@ -157,7 +157,7 @@ void build_ends(const Run& run, EstimateWorkspace& w) noexcept {
   const LossBytes loss = loss_bytes_for(run);
   const bool shares_table = model.tied_embeddings && run.parallel.pipeline == 1;
   LayerOptions head_options = o;
-  head_options.autocast_copies = run.training.autocast && run.training.param_dtype == DType::fp32 && trains;
+  head_options.autocast_copies = autocast_over_fp32(run);
   head_operators(v, head_options, model, loss, trains, shares_table, list);
   ends.head.weights = fold_weights(list);
   ends.head.bytes = fold_saved(list, Recompute{}, 0, 0);

@@ -102,6 +102,7 @@ struct Overlap {
 struct StackMemory {
   int gathered_layers = 2;                 ///< FSDP units of 16-bit weights alive at once, the root unit apart
   bool root_unit_gathered = true;          ///< embedding, head and final norm stay gathered
+  bool gradients_freed = false;  ///< the loop sets gradients to None, so a step's first forward pass has none
   bool retains_frozen_inputs = false;      ///< FSDP1 keeps the inputs of units with frozen weights until backward ends
   bool fp32_reduce_scatter_input = false;  ///< FSDP2: one layer's gradient in fp32
   bool quantized_linear_keeps_input = false;  ///< old bitsandbytes

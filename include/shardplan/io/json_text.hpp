@@ -37,13 +37,17 @@ JsonPosition position_of(const JsonText& document, std::string_view pointer);
 /// value. One pass over the text however many problems there are.
 void locate(const JsonText& document, Diagnostics& problems);
 
+/// What besides JSON a text may say. python: NaN and Infinity as Python's json module writes them into published
+/// config.json files; they become empty objects, which no field that is read accepts.
+enum class JsonDialect : unsigned char { strict, python };
+
 /// Parses JSON that may hold // and /* */ comments and trailing commas. Refuses with line and column what is not JSON,
 /// invalid UTF-8, NaN and Infinity, numbers beyond a double's range, duplicate keys (all of them) and depth above 64;
 /// and texts above 16 MiB.
-Result<JsonText> parse_json(std::string text, std::string file);
+Result<JsonText> parse_json(std::string text, std::string file, JsonDialect dialect = JsonDialect::strict);
 
 /// Reads a file ("-": standard input) and parses it. Reads at most one byte beyond the limit.
-Result<JsonText> read_json(const std::string& path);
+Result<JsonText> read_json(const std::string& path, JsonDialect dialect = JsonDialect::strict);
 
 /// A pointer's token as RFC 6901 escapes it ("/" as "~1", "~" as "~0").
 std::string escape_token(std::string_view token);
