@@ -1,0 +1,26 @@
+# Installs BUILD into STAGE, then configures, builds and runs the consumer against nothing but STAGE.
+cmake_minimum_required(VERSION 3.25)
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    list(JOIN ARGN " " line)
+    message(FATAL_ERROR "${line}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${STAGE} ${CONSUMER_BUILD})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${STAGE})
+run(${CMAKE_COMMAND} -S ${CONSUMER_SOURCE} -B ${CONSUMER_BUILD} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
+    -DCMAKE_PREFIX_PATH=${STAGE})
+run(${CMAKE_COMMAND} --build ${CONSUMER_BUILD})
+run(${CONSUMER_BUILD}/consumer)
+message("consumer: ${output}")
+if(NOT output MATCHES "70553706496 parameters")
+  message(FATAL_ERROR "not what the consumer should print")
+endif()
+# The installed program needs nothing of the build tree, nor a folder of its own.
+run(${CMAKE_COMMAND} -E chdir / ${STAGE}/${BINDIR}/shardplan --version)
+if(NOT output MATCHES "${VERSION}")
+  message(FATAL_ERROR "version: ${output}")
+endif()
