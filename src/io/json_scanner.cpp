@@ -338,7 +338,7 @@ class Scanner {
     if (is_digit(word[0]) || word[0] == '-' || word[0] == '+' || word[0] == '.') {
       return fail(start, fmt::format("{} is not a JSON number", word));
     }
-    if (word[0] == '\'') return fail(start, "a string stands in double quotes, not single ones");
+    if (text_[start] == '\'') return fail(start, "a string stands in double quotes, not single ones");
     if (is_word(word[0]))
       return fail(start, fmt::format("expected a value before {}; a string stands in double quotes", word));
     return fail(start, fmt::format("expected a value before {}", word));

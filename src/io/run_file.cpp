@@ -208,7 +208,7 @@ class Reader {
                                             change->flag, draft().run.num_gpus));
         cluster.num_nodes = 0;
       }
-    } else if (!draft().unusable.has(Field::num_gpus) && !draft().unusable.has(Field::cluster)) {
+    } else if (!draft().unusable.has(Field::num_gpus) && (cluster_.empty() || draft().given.has(Field::cluster))) {
       if (nodes == 0) {
         problem(name(Field::num_gpus), "is required, or num_nodes in the cluster");
         draft().unusable.add(Field::num_gpus);

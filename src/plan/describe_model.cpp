@@ -22,8 +22,8 @@ bool tensor_fits(const ModelFacts& facts, std::int64_t tensor) {
 std::string tensor_choices(const Subject& subject) {
   const int node = subject.run.cluster.gpus_per_node;
   std::vector<std::int64_t> legal;
-  for (const std::int64_t candidate : divisors_near(std::max<std::int64_t>(1, subject.facts.heads), node)) {
-    if (candidate <= node && tensor_fits(subject.facts, candidate)) legal.push_back(candidate);
+  for (std::int64_t candidate = 1; candidate <= std::min<std::int64_t>(node, subject.facts.heads); ++candidate) {
+    if (tensor_fits(subject.facts, candidate)) legal.push_back(candidate);
   }
   return fmt::format(" ({} GPUs per node allow {})", node, join(legal));
 }
@@ -56,8 +56,7 @@ std::string balanced_split(std::int64_t layers, int pipeline) {
   std::int64_t rest = layers % pipeline;
   const auto middle = static_cast<std::size_t>(pipeline) / 2;
   for (std::size_t step = 0; rest > 0; ++step, --rest) {  // from the middle outwards
-    const std::size_t away = (step + 1) / 2;
-    ++stages[step % 2 == 0 ? middle - away : middle + away - 1];
+    ++stages[step % 2 == 0 ? middle + step / 2 : middle - (step + 1) / 2];
   }
   return fmt::format("[{}]", join(stages));
 }

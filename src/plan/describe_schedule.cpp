@@ -1,6 +1,7 @@
 // Pipeline schedules, batches and microbatches.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "describe.hpp"
@@ -64,7 +65,8 @@ Words describe_shape(const Subject& subject) {
   const std::string_view kind = name(parallel.schedule);
   if (parallel.schedule == ScheduleKind::dualpipe) {
     return {fmt::format("\"{}\" needs an even number of stages, pipeline is {}", kind, parallel.pipeline),
-            fmt::format("pipeline {}, or schedule \"dualpipe-v\"", problem->nearest_text())};
+            fmt::format("pipeline {} or {}, or schedule \"dualpipe-v\"", std::max(2, parallel.pipeline - 1),
+                        parallel.pipeline + 1)};
   }
   return {fmt::format("\"{}\" needs pipeline >= 2, it is {}", kind, parallel.pipeline), "schedule \"1f1b\""};
 }

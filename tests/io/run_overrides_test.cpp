@@ -1,0 +1,151 @@
+// Flags over the file, and what they are called in messages.
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "shardplan/catalog/catalog.hpp"
+#include "shardplan/io/run_file.hpp"
+#include "support/catch.hpp"
+#include "support/runs.hpp"
+
+using namespace shardplan;
+
+namespace {
+
+io::ReadRun read_with(std::string_view snippet, std::vector<io::Override> overrides) {
+  io::RunInput input = io::run_input_from_json(test::run_text(snippet));
+  input.overrides = std::move(overrides);
+  return io::read_run(input, catalog::builtin_catalog());
+}
+
+io::ReadRun read_flags(std::vector<io::Override> overrides) {
+  io::RunInput input;
+  input.overrides = std::move(overrides);
+  return io::read_run(input, catalog::builtin_catalog());
+}
+
+}  // namespace
+
+TEST_CASE("a FIELD is a pointer, a path or a flag's name") {
+  struct Row {
+    const char* field;
+    const char* pointer;
+  };
+  const Row rows[] = {{"tp", "/parallel/tensor"},
+                      {"no-sp", "/parallel/sequence_parallel"},
+                      {"microbatches", "/microbatches"},
+                      {"model", "/model"},
+                      {"num_gpus", "/num_gpus"},
+                      {"gpus", "/num_gpus"},
+                      {"lora-rank", "/training/peft/rank"},
+                      {"/training/loss", "/training/loss"},
+                      {"training.seq_length", "/training/seq_length"},
+                      {"parallel/order", "/parallel/order"},
+                      {"cluster.inter_node.bandwidth_gb_s", "/cluster/inter_node/bandwidth_gb_s"},
+                      {"/no/such", "/no/such"}};  // reading it says so
+  for (const Row& row : rows) {
+    CAPTURE(row.field);
+    CHECK(io::field_pointer(row.field) == std::string(row.pointer));
+  }
+  for (const char* unknown : {"", "tensorr", "foo.bar"}) {
+    CAPTURE(unknown);
+    CHECK_FALSE(io::field_pointer(unknown));
+  }
+  const auto words = io::field_words();
+  CHECK(std::find(words.begin(), words.end(), "tp") != words.end());
+}
+
+TEST_CASE("flags win over the file, the file over defaults, the later flag over the earlier") {
+  const auto read = read_with(R"({"training": {"seq_length": 2048, "micro_batch_size": 2}})",
+                              {{"/training/seq_length", "1024", "--seq"},
+                               {"/training/recompute", "full", "--recompute"},
+                               {"/training/seq_length", "512", "--seq"},
+                               {"/training/kernels/norm", "\"naive\"", "--set"},
+                               {"/parallel/layers_per_stage", "[32]", "--set"}});
+  CAPTURE(test::problem_lines(read.problems));
+  REQUIRE(read.ok());
+  CHECK(read.run.training.seq_length == 512);
+  CHECK(read.run.training.micro_batch_size == 2);
+  CHECK(read.run.training.recompute.mode == RecomputeMode::full);
+  CHECK(read.run.training.kernels.norm == NormKernel::naive);
+  CHECK(read.run.training.global_batch_size == 16);
+}
+
+TEST_CASE("flags alone make a run") {
+  const auto read = read_flags(
+      {{"/model", "LLAMA-3.1-8B", "--model"}, {"/cluster", "dgx-h100", "--cluster"}, {"/num_gpus", "8", "--gpus"}});
+  CAPTURE(test::problem_lines(read.problems));
+  REQUIRE(read.ok());
+  CHECK(read.run.parallel.data == 8);
+  CHECK(read.run.model.layers() == 32);
+}
+
+TEST_CASE("a problem that a flag caused names the command line and the flag") {
+  const auto read = read_with("{}", {{"/parallel/tensor", "3", "--tp"}, {"/training/loss", "mse", "--set"}});
+  CHECK_THAT(test::problem_lines(read.problems),
+             test::Contains("command line: /parallel/tensor: 3 does not divide num_attention_heads 32"));
+  CHECK_THAT(test::problem_lines(read.problems), test::Contains("(--tp)"));
+  CHECK_THAT(test::problem_lines(read.problems), test::Contains("command line: /training/loss: \"mse\" is not one of"));
+  const auto unknown = read_with("{}", {{"/parallel/tenosr", "2", "--set"}});
+  CHECK(test::problem_lines(unknown.problems) ==
+        "command line: /parallel/tenosr: unknown field; did you mean \"tensor\"? (--set)\n");
+  const auto inside = read_with("{}", {{"/training/offload/optimizer", "cpu", "--offload"}});
+  CHECK_THAT(test::problem_lines(inside.problems), test::StartsWith("command line: /training/offload/optimizer: "));
+  const auto in_file = read_with(R"({"training": {"global_batch_size": 10}})", {{"/num_gpus", "4", "--gpus"}});
+  CHECK_THAT(test::problem_lines(in_file.problems), test::StartsWith("run.json: /training/global_batch_size: 10 "));
+  const auto nothing = read_flags({{"/num_gpus", "8", "--gpus"}});
+  CHECK_THAT(test::problem_lines(nothing.problems), test::Contains("command line: /model: is required"));
+  CHECK_THAT(test::problem_lines(nothing.problems), test::Contains("command line: /cluster: is required"));
+}
+
+TEST_CASE("--microbatches counts microbatches of the data that comes out") {
+  const auto read = read_with(R"({"parallel": {"pipeline": 2}, "training": {"global_batch_size": 999,
+      "micro_batch_size": 2}})",
+                              {{"/microbatches", "12", "--microbatches"}, {"/parallel/tensor", "2", "--tp"}});
+  CAPTURE(test::problem_lines(read.problems));
+  REQUIRE(read.ok());
+  CHECK(read.run.parallel.data == 2);
+  CHECK(read.run.training.global_batch_size == 12 * 2 * 2);
+  const auto batch_wins =
+      read_with("{}", {{"/microbatches", "12", "--microbatches"}, {"/training/global_batch_size", "8", "--gbs"}});
+  CHECK(batch_wins.run.training.global_batch_size == 8);
+  const auto bad = read_with("{}", {{"/microbatches", "none", "--microbatches"}});
+  CHECK_THAT(test::problem_lines(bad.problems), test::Contains("\"none\" is not a whole number"));
+  const auto many = read_with(
+      "{}", {{"/microbatches", "1000000000", "--microbatches"}, {"/training/micro_batch_size", "1000000", "--mbs"}});
+  CHECK_THAT(test::problem_lines(many.problems), test::Contains("/training/global_batch_size"));
+}
+
+TEST_CASE("data of the file is dropped when a flag changes what it follows from") {
+  const char* file = R"({"num_gpus": 16, "parallel": {"tensor": 2, "data": 8}})";
+  const auto kept = read_with(file, {{"/training/seq_length", "1024", "--seq"}});
+  CHECK(kept.run.parallel.data == 8);
+  CHECK(kept.notes.empty());
+  const auto dropped = read_with(file, {{"/parallel/tensor", "4", "--tp"}});
+  CAPTURE(test::problem_lines(dropped.problems));
+  REQUIRE(dropped.ok());
+  CHECK(dropped.run.parallel.data == 4);
+  REQUIRE(dropped.notes.size() == 1);
+  CHECK(dropped.notes.front() == "parallel.data 8 of run.json is dropped, since --tp changes the layout; it becomes 4");
+  const auto stated = read_with(file, {{"/parallel/tensor", "4", "--tp"}, {"/parallel/data", "8", "--dp"}});
+  CHECK_THAT(test::problem_lines(stated.problems), test::Contains("/parallel/data: 8: tensor 4"));
+}
+
+TEST_CASE("a member of a named cluster or model changes a copy") {
+  const auto read = read_with(R"({"num_gpus": 4})",
+                              {{"/cluster/gpus_per_node", "4", "--set"}, {"/model/num_hidden_layers", "8", "--set"}});
+  CAPTURE(test::problem_lines(read.problems));
+  REQUIRE(read.ok());
+  CHECK(read.run.cluster.gpus_per_node == 4);
+  CHECK(read.run.model.layers() == 8);
+  CHECK(read.run.model.name == "llama-3.1-8b");
+  const auto missing = read_with(R"({"cluster": "dgx-h1000"})", {{"/cluster/gpus_per_node", "4", "--set"}});
+  CHECK(missing.problems.size() == 1);
+}
+
+TEST_CASE("lists take an index") {
+  const char* file = R"({"parallel": {"pipeline": 2, "layers_per_stage": [15, 16]}})";
+  const auto read = read_with(file, {{"/parallel/layers_per_stage/0", "16", "--set"}});
+  CHECK(read.ok());
+  const auto beyond = read_with(file, {{"/parallel/layers_per_stage/7", "16", "--set"}});
+  CHECK_THAT(test::problem_lines(beyond.problems), test::Contains("a list of 2 has no place \"7\""));
+}
