@@ -46,6 +46,9 @@ Outcome rejected(Diagnostics problems) {
 }
 
 Outcome run_estimate(const Arguments& arguments, const OutputStyle& style) {
+  if (style.format == Format::csv && arguments.has("measured")) {
+    return usage_problem("--measured has no column in csv", "text, json and markdown show it");
+  }
   Result<Measurement> measurement;
   const std::optional<std::string_view> measured_text = arguments.value("measured");
   if (measured_text) measurement = parse_measurement(*measured_text);
@@ -97,8 +100,7 @@ Command estimate_command() {
   command.name = "estimate";
   command.purpose = Purpose::ask;
   command.arguments = "[RUN.json]";
-  command.summary =
-      "What a run needs and how fast it is: memory per GPU and stage, communication, bubble, step time, MFU.";
+  command.summary = "What a run needs and how fast it is: memory per GPU, communication, bubble, step time, MFU.";
   command.examples = {"shardplan estimate --model llama-3.1-70b --cluster dgx-h100 --gpus 128 --tp 8 --pp 4",
                       "shardplan estimate run.json --recompute full --json"};
   command.flags = {run_flags(), output_flags(), estimate_flags};

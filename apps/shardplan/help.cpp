@@ -43,9 +43,9 @@ std::string short_help() {
     std::string line;
     for (const Command& command : commands()) {
       if (command.purpose != purpose) continue;
-      line +=
-          fmt::format("  {}{}{}", command.name, command.most_words == 1 && command.arguments.front() != '[' ? " " : "",
-                      command.arguments.front() != '[' ? command.arguments : "");
+      // A command that is nothing without its word is shown with it.
+      const bool needs_word = command.most_words > 0 && command.arguments.front() != '[';
+      line += fmt::format("  {}{}{}", command.name, needs_word ? " " : "", needs_word ? command.arguments : "");
     }
     if (!line.empty()) text += fmt::format("{:<6}{}\n", head, line);
   }

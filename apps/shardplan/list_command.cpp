@@ -28,10 +28,16 @@ struct Listing {
   std::vector<std::string> items;
 };
 
+struct Request {
+  bool json = false;
+  int width = 0;  ///< of the page; 0: nothing is cut to it
+  std::string_view vendor;
+};
+
 struct Kind {
   std::string_view name;
   std::string_view what;
-  Listing (*list)(bool json, std::string_view vendor) = nullptr;
+  Listing (*list)(const Request& request) = nullptr;
 };
 
 /// Calls visit(name, entry) for every entry of a kind. The catalog's texts are JSON: a test parses each of them.
@@ -49,7 +55,7 @@ bool same_word(std::string_view left, std::string_view right) {
                     [&](char a, char b) { return lower(a) == lower(b); });
 }
 
-Listing list_models(bool json, std::string_view) {
+Listing list_models(const Request& request) {
   Listing listing;
   std::vector<report::ListedModel> models;
   each_entry(CatalogKind::models, [&](std::string_view name, const nlohmann::json& entry) {
@@ -57,77 +63,78 @@ Listing list_models(bool json, std::string_view) {
     listed.model.name = name;
     const auto own = entry.find("shardplan");
     if (own != entry.end()) listed.source = own->value("source", "");
-    if (json) {
+    if (request.json) {
       listing.items.push_back(io::model_item(listed.model, io::model_aliases(entry), listed.source));
     } else {
       models.push_back(std::move(listed));
     }
   });
-  if (!json) listing.table = report::models_table(models);
+  if (!request.json) listing.table = report::models_table(models, request.width);
   return listing;
 }
 
-Listing list_gpus(bool json, std::string_view vendor) {
+Listing list_gpus(const Request& request) {
   Listing listing;
   std::vector<Gpu> gpus;
   each_entry(CatalogKind::gpus, [&](std::string_view name, const nlohmann::json& entry) {
-    if (!vendor.empty() && !same_word(entry.value("vendor", ""), vendor)) return;
-    if (json) {
+    if (!request.vendor.empty() && !same_word(entry.value("vendor", ""), request.vendor)) return;
+    if (request.json) {
       listing.items.push_back(io::gpu_item(entry));
     } else {
       gpus.push_back(io::read_gpu(entry, name, "").value);
     }
   });
-  if (!json) {
-    listing.table = report::gpus_table(gpus);
+  if (!request.json) {
+    listing.table = report::gpus_table(gpus, request.width);
     listing.table.add_note(
-        "rates are dense; a vendor's headline is often 2x (sparse). A B C: how far to trust the row");
+        "TFLOP/s are dense, a vendor's headline is often 2x (sparse); link per direction; A B C: how far to trust");
   }
   return listing;
 }
 
-Listing list_clusters(bool json, std::string_view) {
+Listing list_clusters(const Request& request) {
   Listing listing;
   std::vector<Cluster> clusters;
   each_entry(CatalogKind::clusters, [&](std::string_view name, const nlohmann::json& entry) {
     Cluster cluster = io::read_cluster(entry, name, "", catalog::builtin_catalog()).value;
-    if (json) {
+    if (request.json) {
       listing.items.push_back(io::cluster_item(entry, cluster.scale_up_domain));
     } else {
       clusters.push_back(std::move(cluster));
     }
   });
-  if (!json) {
-    listing.table = report::clusters_table(clusters);
+  if (!request.json) {
+    listing.table = report::clusters_table(clusters, request.width);
     listing.table.add_note("GB/s per GPU and direction");
   }
   return listing;
 }
 
-Listing list_stacks(bool json, std::string_view) {
+Listing list_stacks(const Request& request) {
   Listing listing;
   std::vector<Stack> stacks;
   each_entry(CatalogKind::stacks, [&](std::string_view name, const nlohmann::json& entry) {
-    if (json) {
+    if (request.json) {
       listing.items.push_back(io::stack_item(entry));
     } else {
       stacks.push_back(io::read_stack(entry, name, "").value);
     }
   });
-  if (!json) listing.table = report::stacks_table(stacks);
+  if (!request.json) listing.table = report::stacks_table(stacks, request.width);
   return listing;
 }
 
-Listing list_schedules(bool json, std::string_view) {
-  return json ? Listing{Table{{}}, io::schedule_items()} : Listing{report::schedules_table(), {}};
+Listing list_schedules(const Request& request) {
+  return request.json ? Listing{Table{{}}, io::schedule_items()} : Listing{report::schedules_table(request.width), {}};
 }
 
-Listing list_optimizers(bool json, std::string_view) {
-  return json ? Listing{Table{{}}, io::optimizer_items()} : Listing{report::optimizers_table(), {}};
+Listing list_optimizers(const Request& request) {
+  return request.json ? Listing{Table{{}}, io::optimizer_items()}
+                      : Listing{report::optimizers_table(request.width), {}};
 }
 
-Listing list_dtypes(bool json, std::string_view) {
-  return json ? Listing{Table{{}}, io::dtype_items()} : Listing{report::dtypes_table(), {}};
+Listing list_dtypes(const Request& request) {
+  return request.json ? Listing{Table{{}}, io::dtype_items()} : Listing{report::dtypes_table(request.width), {}};
 }
 
 constexpr std::array<Kind, 7> kinds = {{
@@ -213,7 +220,8 @@ Outcome run_list(const ListOptions& options) {
     Outcome outcome = check_vendor(options.vendor);
     if (!outcome.problems.empty()) return outcome;
   }
-  return print(kind->name, kind->list(json, options.vendor), options.style);
+  const int width = options.style.format == Format::text ? options.style.page.width : 0;
+  return print(kind->name, kind->list({json, width, options.vendor}), options.style);
 }
 
 Command list_command() {
@@ -221,7 +229,7 @@ Command list_command() {
   command.name = "list";
   command.purpose = Purpose::learn;
   command.arguments = "models|gpus|clusters|stacks|schedules|optimizers|dtypes";
-  command.summary = "what is built in, with its source";
+  command.summary = "What is built in, with its source.";
   command.examples = {"shardplan list models", "shardplan list gpus --vendor nvidia",
                       "shardplan list clusters --format csv"};
   command.flags = {list_flags, output_flags()};

@@ -27,7 +27,14 @@ struct Change {
 /// Collects changes of a draft.
 class Changes {
  public:
-  Changes(const Draft& draft, const io::CatalogSource& catalog) : base_(draft), catalog_(catalog) {}
+  Changes(const Draft& draft, bool fits, const io::CatalogSource& catalog)
+      : base_(draft), fits_(fits), catalog_(catalog) {}
+
+  /// A change that only frees memory: of no use to a run that fits.
+  template <class State>
+  void add_saving(std::string flags, std::string_view reason, plan::FieldSet fields, State state) {
+    if (!fits_) add(std::move(flags), reason, fields, state);
+  }
 
   /// `state(run)` sets the fields, which then count as stated.
   template <class State>
@@ -43,6 +50,7 @@ class Changes {
   }
 
   const std::vector<Change>& all() const noexcept { return all_; }
+  bool fits() const noexcept { return fits_; }
 
  private:
   /// The framework, and with it the stack's constants, may rest on what was changed.
@@ -55,6 +63,7 @@ class Changes {
   }
 
   const Draft& base_;
+  bool fits_;
   const io::CatalogSource& catalog_;
   std::vector<Change> all_;
 };
@@ -64,14 +73,18 @@ void change_degrees(Changes& changes, const Draft& draft, const Run& run) {
   for (const int tensor : {now.tensor / 2, now.tensor * 2}) {
     if (tensor < 1 || tensor > run.cluster.scale_up_domain) continue;
     changes.add(fmt::format("--tp {}", tensor),
-                tensor < now.tensor ? "half the tensor ranks exchange less" : "each rank holds half of every layer",
+                tensor < now.tensor ? "less TP exchange"
+                : changes.fits()    ? ""
+                                    : "half of each layer",
                 plan::FieldSet(Field::tensor), [tensor](Run& r) { r.parallel.tensor = tensor; });
   }
   const bool equal_layers = !draft.given.has(Field::layers_per_stage);
   for (const int pipeline : {now.pipeline / 2, now.pipeline * 2}) {
     if (pipeline < 1 || !equal_layers) continue;
     changes.add(fmt::format("--pp {}", pipeline),
-                pipeline < now.pipeline ? "fewer stages idle less" : "fewer layers a GPU",
+                pipeline < now.pipeline ? "less bubble"
+                : changes.fits()        ? ""
+                                        : "fewer layers a GPU",
                 plan::FieldSet(Field::pipeline), [pipeline](Run& r) { r.parallel.pipeline = pipeline; });
   }
   const bool one_order = now.schedule == ScheduleKind::one_f_one_b || now.schedule == ScheduleKind::interleaved;
@@ -80,20 +93,22 @@ void change_degrees(Changes& changes, const Draft& draft, const Run& run) {
     const bool restate = draft.given.has(Field::schedule) && now.schedule != ScheduleKind::interleaved;
     changes.add(
         fmt::format("--vpp {}{}", chunks, restate ? " --schedule interleaved" : ""),
-        chunks > now.virtual_pipeline ? "smaller chunks fill the pipeline sooner" : "fewer chunks in flight",
+        chunks > now.virtual_pipeline ? "less bubble"
+        : changes.fits()              ? ""
+                                      : "fewer chunks in flight",
         restate ? plan::FieldSet(Field::virtual_pipeline, Field::schedule) : plan::FieldSet(Field::virtual_pipeline),
         [chunks](Run& r) {
           r.parallel.virtual_pipeline = chunks;
           r.parallel.schedule = ScheduleKind::interleaved;
         });
   }
-  changes.add(fmt::format("--cp {}", now.context * 2), "each rank holds half of the sequence",
-              plan::FieldSet(Field::context), [context = now.context * 2](Run& r) { r.parallel.context = context; });
+  changes.add_saving(fmt::format("--cp {}", now.context * 2), "half the sequence a rank",
+                     plan::FieldSet(Field::context),
+                     [context = now.context * 2](Run& r) { r.parallel.context = context; });
   if (!run.model.has_experts()) return;
   for (const int expert : {now.expert * 2, now.expert / 2}) {
     if (expert < 1) continue;
-    changes.add(fmt::format("--ep {}", expert),
-                expert > now.expert ? "fewer experts a GPU" : "fewer ranks exchange tokens",
+    changes.add(fmt::format("--ep {}", expert), expert > now.expert ? "fewer experts a GPU" : "less exchange of tokens",
                 plan::FieldSet(Field::expert), [expert](Run& r) { r.parallel.expert = expert; });
   }
 }
@@ -101,19 +116,30 @@ void change_degrees(Changes& changes, const Draft& draft, const Run& run) {
 void change_sharding(Changes& changes, const Run& run) {
   const Parallel& now = run.parallel;
   if (now.fsdp == Fsdp::none) {
-    for (int stage = now.zero_stage + 1; stage <= 3; ++stage) {
-      changes.add(fmt::format("--zero {}", stage), "data parallel ranks share out more of the states",
-                  plan::FieldSet(Field::zero_stage), [stage](Run& r) { r.parallel.zero_stage = stage; });
+    for (int stage = 1; stage <= 3; ++stage) {
+      if (stage == now.zero_stage) continue;
+      const auto state = [stage](Run& r) { r.parallel.zero_stage = stage; };
+      const plan::FieldSet field(Field::zero_stage);
+      // Stage 1 also shortens the optimizer's step; beyond it traffic grows.
+      if (stage > std::max(now.zero_stage, 1)) {
+        changes.add_saving(fmt::format("--zero {}", stage), "more of the states is sharded", field, state);
+      } else {
+        changes.add(fmt::format("--zero {}", stage), "sharded optimizer, less traffic", field, state);
+      }
     }
   }
   for (const Fsdp mode : {Fsdp::full_shard, Fsdp::shard_grad_op, Fsdp::hybrid_shard}) {
     if (now.zero_stage > 0 || now.fsdp == mode) continue;
-    changes.add(fmt::format("--fsdp {}", name(mode)),
-                mode == Fsdp::full_shard ? "every rank keeps a shard of all states" : "weights are gathered less often",
-                plan::FieldSet(Field::fsdp), [mode](Run& r) { r.parallel.fsdp = mode; });
+    const auto state = [mode](Run& r) { r.parallel.fsdp = mode; };
+    const plan::FieldSet field(Field::fsdp);
+    if (mode == Fsdp::full_shard || now.fsdp == Fsdp::none) {
+      changes.add_saving(fmt::format("--fsdp {}", name(mode)), "states are sharded", field, state);
+    } else {
+      changes.add(fmt::format("--fsdp {}", name(mode)), "weights are gathered less", field, state);
+    }
   }
   if (now.tensor > 1 && !now.sequence_parallel) {
-    changes.add("--sp", "norms are split along the sequence", plan::FieldSet(Field::sequence_parallel),
+    changes.add("--sp", "norms are split too", plan::FieldSet(Field::sequence_parallel),
                 [](Run& r) { r.parallel.sequence_parallel = true; });
   }
 }
@@ -123,7 +149,7 @@ void change_training(Changes& changes, const Run& run) {
   for (const std::int64_t batch : {now.micro_batch_size * 2, now.micro_batch_size / 2}) {
     if (batch < 1) continue;
     changes.add(fmt::format("--mbs {}", batch),
-                batch > now.micro_batch_size ? "larger products, fewer microbatches" : "half the activations",
+                batch > now.micro_batch_size ? "larger products" : "half the activations",
                 plan::FieldSet(Field::micro_batch_size), [batch](Run& r) { r.training.micro_batch_size = batch; });
   }
   if (now.attention == AttentionKernel::eager) {
@@ -136,22 +162,22 @@ void change_training(Changes& changes, const Run& run) {
       r.training.recompute = {mode, 0, 0};
     });
   };
-  recompute("none", RecomputeMode::none, "nothing is computed twice");
-  recompute("selective", RecomputeMode::selective, "only the attention core is computed twice");
-  recompute("full", RecomputeMode::full, "a layer keeps its input only");
+  recompute("none", RecomputeMode::none, "nothing twice");
+  recompute("selective", RecomputeMode::selective, "only the attention core twice");
+  recompute("full", RecomputeMode::full, "a layer keeps its input");
   for (const LossKind loss : {LossKind::te, LossKind::liger}) {
     if (now.loss == loss || (loss == LossKind::te) != (now.framework == Framework::megatron)) continue;
     changes.add(fmt::format("--loss {}", name(loss)), "fewer copies of the logits", plan::FieldSet(Field::loss),
                 [loss](Run& r) { r.training.loss = loss; });
   }
   if (now.framework == Framework::megatron && run.parallel.tensor > 1 && !now.overlap.tp) {
-    changes.add("--set training.overlap.tp=true", "TP exchange hides behind the products",
-                plan::FieldSet(Field::overlap_tp), [](Run& r) { r.training.overlap.tp = true; });
+    changes.add("--set training.overlap.tp=true", "it hides behind gemms", plan::FieldSet(Field::overlap_tp),
+                [](Run& r) { r.training.overlap.tp = true; });
   }
   if (now.offload.optimizer == OffloadDevice::none) {
-    changes.add("--offload optimizer=cpu", "the optimizer's states live in host memory",
-                plan::FieldSet(Field::offload, Field::offload_optimizer),
-                [](Run& r) { r.training.offload.optimizer = OffloadDevice::cpu; });
+    changes.add_saving("--offload optimizer=cpu", "its states live in host memory",
+                       plan::FieldSet(Field::offload, Field::offload_optimizer),
+                       [](Run& r) { r.training.offload.optimizer = OffloadDevice::cpu; });
   }
 }
 
@@ -198,7 +224,7 @@ std::vector<report::Action> next_actions(const plan::Draft& draft, const Run& ru
                                          report::Units units, const io::CatalogSource& catalog) {
   constexpr std::size_t most = 3;
   constexpr double worth_a_line = 1.01;
-  Changes changes(draft, catalog);
+  Changes changes(draft, estimate.fits, catalog);
   change_degrees(changes, draft, run);
   change_sharding(changes, run);
   change_training(changes, run);

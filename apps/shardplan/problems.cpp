@@ -74,8 +74,13 @@ std::string count_line(const Diagnostics& problems) {
   const std::string& file = problems.front().file;
   const bool one_file =
       std::all_of(problems.begin(), problems.end(), [&](const Diagnostic& p) { return p.file == file; });
-  return fmt::format("{} problems{}; nothing was computed", problems.size(),
-                     one_file && file != command_line_file ? " in " + file : "");
+  std::string where;
+  if (one_file && file == "command line") {
+    where = " on the command line";
+  } else if (one_file && file != command_line_file) {
+    where = " in " + file;
+  }
+  return fmt::format("{} problems{}; nothing was computed", problems.size(), where);
 }
 
 }  // namespace

@@ -31,8 +31,7 @@ Command schedule_command() {
   command.name = "schedule";
   command.purpose = Purpose::ask;
   command.arguments = "--spec FILE";
-  command.summary =
-      "Simulates a pipeline schedule with given times: makespan, bubble, microbatches in flight, every op.";
+  command.summary = "A pipeline schedule with given times, simulated: makespan, bubble, what is in flight, every op.";
   command.examples = {"shardplan schedule --spec schedule.json --json",
                       R"(echo '{"schedule":"zb-h1","p":4,"m":8,"F":2,"B":2,"W":2}' | shardplan schedule --spec -)"};
   command.flags = {schedule_flags, output_flags()};
