@@ -42,22 +42,66 @@ Place next_place(const Shape& shape, int rank, int chunk) noexcept {
 // Every chunk takes its forward inputs from one channel and its backward inputs from another. All schedules keep the
 // microbatches of a channel in order, so a channel is a queue: arrival times, written at its head, taken at its tail.
 // The pipeline's sources are full of zeros from the start; its sinks are written and never read.
-void lay_channels(const PipelineSpec& spec, PipelineWorkspace& w) {
-  const Shape& shape = spec.shape;
-  const int chunks = chunks_per_rank(shape);
-  const std::size_t all_chunks = index(shape.p) * index(chunks);
+void lay_channels(const Shape& shape, PipelineWorkspace& w) {
+  const std::size_t all_chunks = index(shape.p) * index(chunks_per_rank(shape));
   const std::size_t length = index(microbatches_per_chunk(shape));
-  // After the chunks' own, the sink of the forwards and that of the backwards; dualpipe has two ends, so two times
-  // length.
-  const std::size_t sink = 2 * all_chunks;
-  w.chunks.assign(all_chunks, Chunk{});
-  w.channels.assign(sink + 2, Channel{});
-  if (w.arrivals.size() < (sink + 4) * length) w.arrivals.resize((sink + 4) * length);
-  for (std::size_t i = 0; i < w.channels.size(); ++i) {
-    w.channels[i].head = w.arrivals.data() + (i <= sink ? i : i + 1) * length;
-    w.channels[i].tail = w.channels[i].head;
+  // The sinks are twice as long: both of dualpipe's ends write there.
+  const std::size_t size = (2 * all_chunks + 4) * length;
+  if (w.arrivals.size() < size) w.arrivals.resize(size);
+  w.chunks.assign(all_chunks + 1, Chunk{});
+  double* at = w.arrivals.data();
+  const auto lay = [&at](Channel& channel, std::size_t entries) {
+    channel.tail = channel.head = at;
+    at += entries;
+  };
+  for (std::size_t i = 0; i <= all_chunks; ++i) {
+    lay(w.chunks[i].forward_in, i < all_chunks ? length : 2 * length);
+    lay(w.chunks[i].backward_in, i < all_chunks ? length : 2 * length);
   }
+}
 
+void connect(const PipelineSpec& spec, PipelineWorkspace& w) {
+  const Shape& shape = spec.shape;
+  const std::size_t chunks = index(chunks_per_rank(shape));
+  const std::size_t length = index(microbatches_per_chunk(shape));
+  const bool exposed = spec.p2p_mode == P2pMode::exposed;
+  Chunk* const sink = &w.chunks.back();
+  const auto fill_with_zeros = [length](Channel& channel) {
+    std::fill(channel.head, channel.head + length, 0.0);
+    channel.head += length;
+  };
+  for (int rank = 0; rank < shape.p; ++rank) {
+    for (std::size_t c = 0; c < chunks; ++c) {
+      const std::size_t stage = index(stage_of(shape, rank, static_cast<int>(c)));
+      Chunk& here = w.chunks[index(rank) * chunks + c];
+      here.f = spec.forward[stage];
+      here.b = spec.backward[stage];
+      here.w = spec.weight[stage];
+      here.bw = here.b + here.w;
+      if (here.previous == nullptr) here.previous = sink;
+      const Place to = next_place(shape, rank, static_cast<int>(c));
+      if (to.rank < 0) {
+        here.next = sink;
+        fill_with_zeros(here.backward_in);  // its own forward is the backward's input
+        continue;
+      }
+      Chunk& there = w.chunks[index(to.rank) * chunks + index(to.chunk)];
+      const double p2p = to.rank == rank ? 0.0 : spec.p2p;
+      here.next = &there;
+      there.previous = &here;
+      here.next_rank = &w.ranks[index(to.rank)];
+      there.previous_rank = &w.ranks[index(rank)];
+      here.forward_delay = there.backward_delay = p2p;
+      here.forward_block = there.backward_block = exposed ? p2p : 0.0;
+    }
+  }
+  for (Chunk& chunk : w.chunks) {
+    if (chunk.previous == sink) fill_with_zeros(chunk.forward_in);
+  }
+}
+
+void start_ranks(PipelineWorkspace& w) {
+  const Shape& shape = w.program.shape;
   w.ready.resize(index(shape.p));
   w.ranks.resize(index(shape.p));
   for (int number = 0; number < shape.p; ++number) {
@@ -68,50 +112,8 @@ void lay_channels(const PipelineSpec& spec, PipelineWorkspace& w) {
     rank.end = w.program.end(number);
     rank.slot = rank.repeat->begin();
     rank.left = rank.repeat->count;
-    rank.chunks = w.chunks.data() + index(number) * index(chunks);
-    rank.inputs = w.channels.data() + 2 * index(number) * index(chunks);
-  }
-
-  const bool exposed = spec.p2p_mode == P2pMode::exposed;
-  const auto fill_with_zeros = [length](Channel& channel) {
-    std::fill(channel.head, channel.head + length, 0.0);
-    channel.head += length;
-  };
-  for (int rank = 0; rank < shape.p; ++rank) {
-    for (int c = 0; c < chunks; ++c) {
-      const std::size_t here = index(rank) * index(chunks) + index(c);
-      const std::size_t stage = index(stage_of(shape, rank, c));
-      Chunk& chunk = w.chunks[here];
-      chunk.f = spec.forward[stage];
-      chunk.b = spec.backward[stage];
-      chunk.w = spec.weight[stage];
-      chunk.bw = chunk.b + chunk.w;
-      w.channels[2 * here].consumer = &w.ranks[index(rank)];
-      w.channels[2 * here + 1].consumer = &w.ranks[index(rank)];
-    }
-  }
-  for (Chunk& chunk : w.chunks) {
-    chunk.forward_out = &w.channels[sink];
-    chunk.backward_out = &w.channels[sink + 1];
-  }
-  for (int rank = 0; rank < shape.p; ++rank) {
-    for (int c = 0; c < chunks; ++c) {
-      const std::size_t here = index(rank) * index(chunks) + index(c);
-      const Place to = next_place(shape, rank, c);
-      if (to.rank < 0) {
-        fill_with_zeros(w.channels[2 * here + 1]);  // its own forward is the backward's input
-        continue;
-      }
-      const std::size_t there = index(to.rank) * index(chunks) + index(to.chunk);
-      const double p2p = to.rank == rank ? 0.0 : spec.p2p;
-      w.chunks[here].forward_out = &w.channels[2 * there];
-      w.chunks[there].backward_out = &w.channels[2 * here + 1];
-      w.chunks[here].forward_delay = w.chunks[there].backward_delay = p2p;
-      w.chunks[here].forward_block = w.chunks[there].backward_block = exposed ? p2p : 0.0;
-    }
-  }
-  for (std::size_t here = 0; here < all_chunks; ++here) {
-    if (w.chunks[here].backward_out == &w.channels[sink + 1]) fill_with_zeros(w.channels[2 * here]);
+    rank.chunks = w.chunks.data() + index(number) * index(chunks_per_rank(shape));
+    rank.chunk = rank.chunks + rank.slot->chunk;
   }
 }
 
@@ -179,11 +181,11 @@ class ReadyRanks {
 template <class Recorder>
 void run_ranks(double alpha, PipelineWorkspace& w, Recorder& recorder) noexcept {
   ReadyRanks ready(w.ranks, w.ready);
-  const auto send = [&ready](Channel& channel, double arrival) {
+  const auto send = [&ready](Channel& channel, Rank* consumer, double arrival) {
     *channel.head++ = arrival;
     if (channel.waited) {
       channel.waited = false;
-      ready.add(channel.consumer);
+      ready.add(consumer);
     }
   };
   const auto missing = [](Channel& channel) {
@@ -195,49 +197,40 @@ void run_ranks(double alpha, PipelineWorkspace& w, Recorder& recorder) noexcept 
   while (Rank* const rank = ready.take()) {
     double free = rank->free;
     double end = rank->last_end;
-    Chunk* const chunks = rank->chunks;
-    Channel* const inputs = rank->inputs;
 
     // Executes one op; false where an input has not been made yet.
-    const auto execute = [&](const Slot& slot) {
-      Chunk& chunk = chunks[slot.chunk];
+    const auto execute = [&](const Slot& slot, Chunk& chunk) {
       double start = free;
       switch (slot.kind) {
-        case OpKind::F: {
-          Channel& input = inputs[2 * slot.chunk];
-          if (missing(input)) return false;
-          start = std::max(free, *input.tail++);
+        case OpKind::F:
+          if (missing(chunk.forward_in)) return false;
+          start = std::max(free, *chunk.forward_in.tail++);
           end = start + chunk.f;
           free = end + chunk.forward_block;
-          send(*chunk.forward_out, end + chunk.forward_delay);
+          send(chunk.next->forward_in, chunk.next_rank, end + chunk.forward_delay);
           break;
-        }
         case OpKind::B:
-        case OpKind::BW: {
-          Channel& input = inputs[2 * slot.chunk + 1];
-          if (missing(input)) return false;
-          start = std::max(free, *input.tail++);
+        case OpKind::BW:
+          if (missing(chunk.backward_in)) return false;
+          start = std::max(free, *chunk.backward_in.tail++);
           end = start + (slot.kind == OpKind::B ? chunk.b : chunk.bw);
           free = end + chunk.backward_block;
           chunk.grad_ready = end;  // of a B: its W is still to come, and overwrites this
-          send(*chunk.backward_out, end + chunk.backward_delay);
+          send(chunk.previous->backward_in, chunk.previous_rank, end + chunk.backward_delay);
           break;
-        }
         case OpKind::W:
           free = end = start + chunk.w;
           chunk.grad_ready = end;
           break;
         case OpKind::F_BW: {
-          Chunk& back = chunks[slot.backward_chunk];
-          Channel& forward = inputs[2 * slot.chunk];
-          Channel& backward = inputs[2 * slot.backward_chunk + 1];
-          if (missing(forward) || missing(backward)) return false;
-          start = std::max({free, *forward.tail++, *backward.tail++});
+          Chunk& back = rank->chunks[slot.backward_chunk];
+          if (missing(chunk.forward_in) || missing(back.backward_in)) return false;
+          start = std::max({free, *chunk.forward_in.tail++, *back.backward_in.tail++});
           end = start + pair_time(chunk, back, alpha);
           free = end + std::max(chunk.forward_block, back.backward_block);
           back.grad_ready = end;
-          send(*chunk.forward_out, end + chunk.forward_delay);
-          send(*back.backward_out, end + back.backward_delay);
+          send(chunk.next->forward_in, chunk.next_rank, end + chunk.forward_delay);
+          send(back.previous->backward_in, back.previous_rank, end + back.backward_delay);
           break;
         }
       }
@@ -248,17 +241,21 @@ void run_ranks(double alpha, PipelineWorkspace& w, Recorder& recorder) noexcept 
     recorder.visit(*rank);
     const Repeat* repeat = rank->repeat;
     const Slot* slot = rank->slot;
+    Chunk* chunk = rank->chunk;
     std::uint32_t left = rank->left;
-    while (repeat != rank->end && execute(*slot)) {
-      if (++slot != repeat->end()) continue;
-      if (--left == 0) {
-        ++repeat;  // the entry after the last one is there, and empty
-        left = repeat->count;
+    while (repeat != rank->end && execute(*slot, *chunk)) {
+      if (++slot == repeat->end()) {
+        if (--left == 0) {
+          ++repeat;  // the entry after the last one is there, and empty
+          left = repeat->count;
+        }
+        slot = repeat->begin();
       }
-      slot = repeat->begin();
+      chunk = rank->chunks + slot->chunk;
     }
     rank->repeat = repeat;
     rank->slot = slot;
+    rank->chunk = chunk;
     rank->left = left;
     rank->free = free;
     rank->last_end = end;
@@ -316,24 +313,26 @@ void collect(const PipelineSpec& spec, PipelineWorkspace& w, PipelineResult& res
   result.first_start.resize(p);
   result.last_end.resize(p);
   result.idle.resize(p);
-  result.grad_ready.resize(w.chunks.size());
+  result.grad_ready.resize(p * chunks);
   result.makespan = 0;
   result.max_span = 0;
   for (std::size_t rank = 0; rank < p; ++rank) {
-    // Every order starts with a forward, and nothing was before it.
-    const std::size_t first_input = 2 * (rank * chunks + w.program.begin(static_cast<int>(rank))->slots[0].chunk);
-    result.first_start[rank] = w.arrivals[first_input * length];
+    // Every order starts with a forward, and nothing was before it: its input's arrival, the channel's first entry.
+    const std::size_t first_chunk = w.program.begin(static_cast<int>(rank))->slots[0].chunk;
+    result.first_start[rank] = w.arrivals[2 * (rank * chunks + first_chunk) * length];
     result.last_end[rank] = w.ranks[rank].last_end;
     result.makespan = std::max(result.makespan, result.last_end[rank]);
     result.max_span = std::max(result.max_span, result.last_end[rank] - result.first_start[rank]);
   }
   for (std::size_t rank = 0; rank < p; ++rank) result.idle[rank] = result.makespan - result.busy[rank];
-  for (std::size_t i = 0; i < w.chunks.size(); ++i) result.grad_ready[i] = w.chunks[i].grad_ready;
+  for (std::size_t i = 0; i < p * chunks; ++i) result.grad_ready[i] = w.chunks[i].grad_ready;
 }
 
 template <class Recorder>
 void run_step(const PipelineSpec& spec, PipelineWorkspace& w, PipelineResult& result, Recorder& recorder) noexcept {
-  lay_channels(spec, w);
+  lay_channels(spec.shape, w);
+  start_ranks(w);
+  connect(spec, w);
   run_ranks(spec.alpha, w, recorder);
   assert(std::all_of(w.ranks.begin(), w.ranks.end(), [](const Rank& rank) { return rank.repeat == rank.end; }));
   collect(spec, w, result);

@@ -69,36 +69,37 @@ struct PipelineResult {
 struct PipelineWorkspace {
   Program program;  ///< of the last shape; kept as long as the shape stays the same
 
-  struct Rank;
   /// A queue of arrival times between two chunks, in one direction.
   struct Channel {
     double* head = nullptr;        ///< where the next arrival goes
     const double* tail = nullptr;  ///< the next one to be taken
-    Rank* consumer = nullptr;
-    bool waited = false;  ///< the consumer stands still for it
+    bool waited = false;           ///< the rank that takes from it stands still for it
   };
+  struct Rank;
   struct Chunk {
+    Channel forward_in, backward_in;
+    Chunk* next = nullptr;      ///< takes the forwards' outputs; at the end of the pipeline a sink
+    Chunk* previous = nullptr;  ///< takes the backwards' outputs
+    Rank* next_rank = nullptr;  ///< where those two lie
+    Rank* previous_rank = nullptr;
     double f = 0, b = 0, w = 0, bw = 0;
     double forward_delay = 0, backward_delay = 0;  ///< end of op to arrival
     double forward_block = 0, backward_block = 0;  ///< end of op to rank free
-    Channel* forward_out = nullptr;
-    Channel* backward_out = nullptr;
     double grad_ready = 0;
   };
   struct Rank {
+    Chunk* chunk = nullptr;  ///< of `slot`, kept so that a woken rank has its queue at hand
+    const Slot* slot = nullptr;
     const Repeat* repeat = nullptr;  ///< where the rank stands in its program
     const Repeat* end = nullptr;
-    const Slot* slot = nullptr;
+    Chunk* chunks = nullptr;
     std::uint32_t left = 0;  ///< rounds of the entry, this one included
     int number = 0;
     double free = 0;
     double last_end = 0;
-    Chunk* chunks = nullptr;
-    Channel* inputs = nullptr;  ///< [2 * chunk]: forward, [2 * chunk + 1]: backward
   };
   std::vector<double> arrivals;
-  std::vector<Channel> channels;
-  std::vector<Chunk> chunks;
+  std::vector<Chunk> chunks;  ///< and a sink
   std::vector<Rank> ranks;
   std::vector<Rank*> ready;
   std::vector<double> live;
