@@ -51,13 +51,14 @@ std::string exchange_note(const Run& run, const Estimate& estimate, GroupKind gr
   return note;
 }
 
+/// Matrix products, attention and the rest. The estimate counts recomputation in them.
 std::string compute_note(const TimeEstimate& time, const TimeScale& scale) {
-  const std::array<double, 3> parts = {time.gemm_s, time.attention_s,
-                                       std::max(0.0, time.compute_s - time.gemm_s - time.attention_s)};
+  const std::array<double, 3> parts = {time.gemm_s, time.attention_s, time.other_compute_s};
   const double step = scale.seconds * std::pow(10.0, -scale.decimals);
   const std::vector<std::int64_t> rounded = round_parts(parts, step);
   const auto text = [&](std::size_t i) { return scale.text(static_cast<double>(rounded[i]) * step); };
-  return fmt::format("gemm {}, attention {}, rest {}", text(0), text(1), text(2));
+  return fmt::format("{}gemm {}, attention {}, rest {}", time.recompute_s > 0 ? "with recompute: " : "", text(0),
+                     text(1), text(2));
 }
 
 /// How much the slowest stage exceeds the mean of the others, and which it is.
@@ -77,6 +78,8 @@ std::string imbalance_note(const Estimate& estimate) {
   return fmt::format(" + stage {} is {} heavier", estimate.stages[slowest].stage, percent_text(excess));
 }
 
+}  // namespace
+
 std::string recompute_text(const Recompute& recompute) {
   switch (recompute.mode) {
     case RecomputeMode::none: return {};
@@ -95,6 +98,8 @@ std::string recompute_text(const Recompute& recompute) {
   }
   return text;
 }
+
+namespace {
 
 std::string_view peft_title(PeftMethod method) noexcept {
   switch (method) {
@@ -175,7 +180,7 @@ std::vector<TimeRow> time_rows(const Run& run, const Estimate& estimate) {
   const TimeScale scale = step_scale(run, estimate);
   std::vector<TimeRow> losses;
   if (time.recompute_s > 0) {
-    losses.push_back({"recompute", time.recompute_s, "recompute " + recompute_text(run.training.recompute)});
+    losses.push_back({"recompute", time.recompute_s, recompute_text(run.training.recompute)});
   }
   double exposed = 0;
   for (std::size_t i = 0; i < time.exposed_by_group_s.size(); ++i) {
@@ -215,8 +220,10 @@ std::string binding_text(const Run& run, const Estimate& estimate) {
   if (largest.time_s >= 0.1 * time.step_s) {
     return fmt::format("{} {}", largest.label, percent_text(largest.time_s / time.step_s, 0));
   }
-  const double rest = time.compute_s - time.gemm_s - time.attention_s;
-  if (rest > 0.5 * time.compute_s) return fmt::format("memory bandwidth {}", percent_text(rest / time.step_s, 0));
+  const double work = time.compute_s + time.recompute_s;
+  if (time.other_compute_s > 0.5 * work) {
+    return fmt::format("memory bandwidth {}", percent_text(time.other_compute_s / time.step_s, 0));
+  }
   return fmt::format("compute {}", percent_text(time.compute_s / time.step_s, 0));
 }
 

@@ -16,6 +16,9 @@ namespace shardplan::report {
 
 std::string_view moment_text(Moment moment) noexcept;
 
+/// "full", "full:4", "core_attn+mlp"; empty for none.
+std::string recompute_text(const Recompute& recompute);
+
 /// "InfiniBand", and for traffic inside a node the GPU's link ("NVLink", "PCIe").
 std::string fabric_text(FabricType fabric);
 std::string link_text(const Run& run, Scope scope);

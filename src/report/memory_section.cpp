@@ -80,7 +80,6 @@ std::string range_text(std::int64_t low, std::int64_t high) {
 struct TableShape {
   std::vector<PartColumn> parts;
   bool layers = true;
-  bool moment = false;
   std::size_t bar = 0;
 };
 
@@ -95,7 +94,6 @@ Table stage_table(const Run& run, const Estimate& estimate, const std::vector<St
   }
   for (const PartColumn& part : shape.parts) columns.push_back(right(part.head));
   columns.push_back(right("total"));
-  if (shape.moment) columns.push_back(Column{"peak at", Align::left, "", 0, "", 0});
   if (shape.bar > 0) columns.push_back(Column{bar_scale(shape.bar, capacity), Align::left, "", 0, "", 0});
 
   Table table(columns);
@@ -121,7 +119,6 @@ Table stage_table(const Run& run, const Estimate& estimate, const std::vector<St
     }
     for (const PartColumn& part : shape.parts) cells.emplace_back(hundredths_text(sum_of(group, part)), role);
     cells.emplace_back(hundredths_text(group.total), role);
-    if (shape.moment) cells.emplace_back(moment_text(group.moment), role);
     if (shape.bar > 0) {
       cells.push_back(bar_of(group, shape.parts, static_cast<double>(capacity), shape.bar, style));
     }
@@ -148,14 +145,13 @@ std::vector<Text> stage_lines(const Run& run, const Estimate& estimate, const Es
   const std::size_t page = static_cast<std::size_t>(std::max(style.width, 1));
   const std::vector<StageGroup> groups = group_stages(estimate, style.units, !options.detail);
   const std::vector<bool> shown = shown_groups(estimate, groups, options.detail);
-  const bool communication = std::any_of(groups.begin(), groups.end(),
-                                         [](const StageGroup& group) { return group.parts[communication_part] > 0; });
-  const bool moment = std::any_of(groups.begin(), groups.end(),
-                                  [&](const StageGroup& group) { return group.moment != groups.front().moment; });
-
+  // Buffers under a hundredth of the stage stand in `trans`.
+  const bool communication = std::any_of(groups.begin(), groups.end(), [](const StageGroup& group) {
+    return 100 * group.parts[communication_part] >= group.total;
+  });
   TableShape shape;
   for (const Fold fold : {Fold::none, Fold::other, Fold::states}) {
-    shape = {part_columns(fold, communication), fold != Fold::states, moment, 0};
+    shape = {part_columns(fold, communication), fold != Fold::states, 0};
     const std::size_t width = stage_table(run, estimate, groups, shown, shape, style).width();
     if (width > page) continue;
     const std::size_t room = page - width;
@@ -165,6 +161,23 @@ std::vector<Text> stage_lines(const Run& run, const Estimate& estimate, const Es
   }
   const Table table = stage_table(run, estimate, groups, shown, shape, style);
   return style.width < 40 ? table.records(style.width) : table.lines(style.width);
+}
+
+/// "stages peak at: 0-2 backward, 3 loss" where they differ, else nothing.
+std::string peaks_text(const Run& run, const Estimate& estimate) {
+  std::string text;
+  std::size_t first = 0;
+  int spans = 0;
+  const std::vector<StageEstimate>& stages = estimate.stages;
+  for (std::size_t i = 1; i <= stages.size(); ++i) {
+    if (i < stages.size() && stages[i].peak_moment == stages[first].peak_moment) continue;
+    text += fmt::format("{}{}{} {}", text.empty() ? "" : ", ", stages[first].stage,
+                        i - 1 > first ? fmt::format("-{}", stages[i - 1].stage) : "",
+                        moment_text(stages[first].peak_moment));
+    first = i;
+    ++spans;
+  }
+  return spans > 1 ? fmt::format("{}s peak at: {}", stage_word(run), text) : std::string();
 }
 
 /// What stands behind one part where the run has one stage.
@@ -184,13 +197,18 @@ std::string part_note(const Run& run, const Estimate& estimate, std::size_t part
     case 1:
       return fmt::format("{}, {}", per(State::gradients, stage.peak().gradients, trainable), name(training.grad_dtype));
     case 2: return fmt::format("{}, {}", per(State::optimizer, stage.peak().optimizer, trainable), training.optimizer);
-    case 3:
+    case 3: {
+      const std::string recompute = recompute_text(training.recompute);
       return fmt::format("{} x {} tokens{}", count_text(training.micro_batch_size), count_text(training.seq_length),
-                         training.recompute.mode == RecomputeMode::none ? "" : ", the rest recomputed");
-    case 4:
-      return stage.peak_moment == Moment::loss ? fmt::format("logits and loss ({}), vocabulary {}", name(training.loss),
-                                                             count_text(estimate.model.padded_vocab_size))
-                                               : "";
+                         recompute.empty() ? "" : ", recompute " + recompute);
+    }
+    case 4: {
+      const bool gathers = run.parallel.fsdp != Fsdp::none || run.parallel.zero_stage >= 3;
+      std::string note =
+          stage.peak_moment == Moment::loss ? fmt::format("logits and loss ({})", name(training.loss)) : "";
+      if (gathers) note += note.empty() ? "gathered weights, working copies" : ", gathered weights";
+      return note.empty() ? "working copies" : note;
+    }
     case 6: return run.num_gpus > 1 ? "CUDA context, NCCL" : "CUDA context";
     default: return {};
   }
@@ -285,17 +303,17 @@ std::vector<Text> memory_section(const Run& run, const Estimate& estimate, const
   const auto append = [&lines](const std::vector<Text>& more) { lines.insert(lines.end(), more.begin(), more.end()); };
 
   if (one_stage) {
-    append(section_head("Memory per GPU at the peak", "memory", options));
+    append(section_head(fmt::format("Memory per GPU at the peak {}", peak_place(run, estimate)), "memory", options));
     append(part_lines(run, estimate, options));
   } else {
     append(
         section_head(fmt::format("Memory per GPU, {}, at each {}'s peak", unit, stage_word(run)), "memory", options));
     append(stage_lines(run, estimate, options));
   }
-  for (const Text& note :
-       {Text(bytes_per_parameter(run, estimate), Role::dim), Text(host_text(run, estimate, options.style.units))}) {
-    if (!note.empty()) append(wrap(note, page, 2));
-  }
+  const Text bytes(bytes_per_parameter(run, estimate), Role::dim);
+  if (!bytes.empty()) append(wrap(bytes, page, 2));
+  append(join_wrapped({Text(peaks_text(run, estimate), Role::dim), Text(host_text(run, estimate, options.style.units))},
+                      page, 0));
   return lines;
 }
 

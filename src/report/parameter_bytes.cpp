@@ -9,8 +9,10 @@
 namespace shardplan::report {
 namespace {
 
-/// Over how many ranks a state of the dense weights is spread.
-int shards_of(const Parallel& parallel, State state) noexcept {
+/// Over how many ranks a state is spread; 1 where experts and dense weights are spread differently.
+int shards_of(const Run& run, State state) noexcept {
+  const Parallel& parallel = run.parallel;
+  if (run.model.has_experts() && parallel.expert_replicas() != parallel.dense_replicas()) return 1;
   const int all = parallel.dense_replicas();
   switch (parallel.fsdp) {
     case Fsdp::full_shard:
@@ -48,7 +50,7 @@ std::string optimizer_words(const Training& training) {
 
 std::string bytes_for_one(const Run& run, State state, std::int64_t bytes, std::int64_t parameters) {
   const double each = static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(parameters, 1));
-  const int shards = shards_of(run.parallel, state);
+  const int shards = shards_of(run, state);
   if (shards > 1 && is_round(each * shards)) {
     return fmt::format("{}/{}", trimmed(std::round(each * shards * 2) / 2), shards);
   }

@@ -1,4 +1,6 @@
+#include <fstream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -86,5 +88,23 @@ TEST_CASE("markdown tables have as many cells in each row as in their head") {
       CAPTURE(line);
       CHECK(bars == expected);
     }
+  }
+}
+
+TEST_CASE("docs/output.md names every CSV column") {
+  std::ifstream in(std::string(SHARDPLAN_SOURCE_DIR) + "/docs/output.md");
+  REQUIRE(in.good());
+  std::ostringstream text;
+  text << in.rdbuf();
+  const std::string docs = text.str().substr(text.str().find("## CSV"));
+  const test::Example example = test::one_gpu();
+  const auto rows = parse_csv(estimate_csv(example.run, example.estimate));
+  for (const std::string& column : rows.front()) {
+    if (column.rfind("throughput.", 0) == 0) continue;  // "as in JSON"
+    const std::string leaf = column.substr(column.rfind('.') + 1);
+    CAPTURE(column);
+    const bool whole = docs.find("`" + column + "`") != std::string::npos;
+    CHECK((whole || docs.find("`" + leaf + "`") != std::string::npos ||
+           docs.find("`." + leaf + "`") != std::string::npos));
   }
 }

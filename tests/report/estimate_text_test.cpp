@@ -68,7 +68,7 @@ std::vector<test::Example> examples() {
   mixed.estimate.host_bytes_per_node = test::gib(1234.5);
   mixed.estimate.nvme_bytes_per_node = test::gib(20000);
   mixed.run.cluster.host.memory_bytes = 2048.0 * 1073741824;
-  mixed.run.model.name = std::string(90, 'x');
+  mixed.run.model.name = std::string(60, 'x');
   mixed.run.training.offload.optimizer = OffloadDevice::cpu;
   mixed.estimate.time.recompute_s = 1.5;
   mixed.estimate.time.offload_s = 0.5;
@@ -237,13 +237,29 @@ TEST_CASE("equal stages collapse and the peak is marked") {
 
 TEST_CASE("stages that peak at different moments say so") {
   const test::Example mixed = examples().back();
-  EstimateTextOptions options;
-  options.style.width = 120;
-  const std::string text = estimate_text(mixed.run, mixed.estimate, options);
-  CHECK_THAT(text, test::Contains("peak at"));
-  CHECK_THAT(text, test::Contains("  optimizer step"));
+  CHECK_THAT(estimate_text(mixed.run, mixed.estimate, {}),
+             test::Contains("\nstages peak at: 0-2 backward, 3 optimizer step\nhost memory"));
   const test::Example alike = test::pipeline_of_four();
-  CHECK_THAT(estimate_text(alike.run, alike.estimate, options), !test::Contains("peak at"));
+  CHECK_THAT(estimate_text(alike.run, alike.estimate, {}), !test::Contains("peak at:"));
+}
+
+TEST_CASE("buffers have a column where they are a hundredth of the stage, else they are in trans") {
+  const test::Example mixed = examples().back();
+  CHECK_THAT(estimate_text(mixed.run, mixed.estimate, {}), test::Contains("  comm  frame  total"));
+  test::Example small = test::pipeline_of_four();
+  for (StageEstimate& stage : small.estimate.stages) {
+    for (MemoryParts& parts : stage.moments) parts.communication_buffers = test::gib(0.05);
+  }
+  const std::string text = estimate_text(small.run, small.estimate, {});
+  CHECK_THAT(text, !test::Contains("comm"));
+  CHECK_THAT(line_with(text, " *0"), test::Contains("  0.20   2.10  32.52  "));
+}
+
+TEST_CASE("experts that are sharded apart have an average, no fraction") {
+  test::Example example = test::pipeline_of_four();
+  example.run.model.kinds[0].mlp.kind = MlpKind::moe;
+  example.run.parallel.expert = 4;
+  CHECK_THAT(estimate_text(example.run, example.estimate, {}), test::Contains("+ 3 fp32 master, m, v = 9.0"));
 }
 
 TEST_CASE("bytes per parameter name what they are") {
@@ -285,6 +301,7 @@ TEST_CASE("what binds a step") {
   time.exposed_by_group_s[0] = 0;
   CHECK_THAT(headline(), test::Contains("bound by compute 99%"));
   time.gemm_s = 5;
+  time.other_compute_s = time.compute_s - time.gemm_s - time.attention_s;
   CHECK_THAT(headline(), test::Contains("bound by memory bandwidth 66%"));
 }
 
