@@ -24,7 +24,7 @@ struct OtherName {
 
 /// Names of remote code with the same layout, multimodal models whose text fields may stand at the top, and class
 /// names that do not spell their model_type.
-constexpr std::array<OtherName, 29> other_names = {{
+constexpr std::array<OtherName, 31> other_names = {{
     {"Yi", "llama"},
     {"xverse", "llama"},
     {"llama4", "llama4_text"},
@@ -42,6 +42,8 @@ constexpr std::array<OtherName, 29> other_names = {{
     {"kimi_k2", "deepseek_v3"},
     {"kimi_k25", "deepseek_v3"},
     {"kimi_vl", "deepseek_v3"},
+    {"exaone4_5", "exaone4"},
+    {"exaone4_5_text", "exaone4"},
     {"longcat", "longcat_flash"},
     {"stablelm_epoch", "stablelm"},
     {"decilm", "nemotron-nas"},
