@@ -6,7 +6,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <type_traits>
 
 #include "shardplan/core/names.hpp"
 #include "shardplan/physics/collective.hpp"
@@ -98,20 +100,38 @@ struct LayerCollective {
   Covered covered = Covered::none;  ///< repeated in the forward part when this module (or the layer) is recomputed
 };
 
-/// A list that never allocates.
+/// A list that never allocates and leaves what it does not hold uninitialised: a layer's list is ten kilobytes.
 template <class T, std::size_t Capacity>
-struct FixedList {
-  std::array<T, Capacity> items{};
+class FixedList {
+  static_assert(std::is_trivially_destructible_v<T>);
+
+ public:
   std::size_t count = 0;
 
-  constexpr T& add(const T& item) noexcept {
-    if (count < Capacity) items[count++] = item;
-    return items[count - 1];
+  FixedList() noexcept {}  // NOLINT(modernize-use-equals-default): a defaulted one would clear the storage
+  FixedList(const FixedList& other) { *this = other; }
+  FixedList& operator=(const FixedList& other) {
+    if (this == &other) return *this;
+    count = 0;
+    for (const T& item : other) add(item);
+    return *this;
   }
-  constexpr const T* begin() const noexcept { return items.data(); }
-  constexpr const T* end() const noexcept { return items.data() + count; }
-  constexpr T* begin() noexcept { return items.data(); }
-  constexpr T* end() noexcept { return items.data() + count; }
+  ~FixedList() = default;
+
+  /// Appends a copy; a full list stays as it is.
+  void add(const T& item) {
+    if (count < Capacity) std::construct_at(storage_.items + count++, item);
+  }
+  const T* begin() const noexcept { return storage_.items; }
+  const T* end() const noexcept { return storage_.items + count; }
+  T* begin() noexcept { return storage_.items; }
+  T* end() noexcept { return storage_.items + count; }
+
+ private:
+  union Storage {
+    Storage() noexcept {}
+    T items[Capacity];
+  } storage_;
 };
 
 template <class N>
