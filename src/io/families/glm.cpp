@@ -32,6 +32,8 @@ void chatglm(const Fields& fields, Draft& draft) {
     refuse(fields, "model_type", "chatglm", "the layout of the first ChatGLM-6B (two-dimensional positions)");
     return;
   }
+  const Integer rows = fields.integer("padded_vocab_size", 1, limits::vocab);
+  if (rows.state == State::present) draft.model.vocab_size = rows.value;
   AttentionShape& attention = draft.common.attention;
   attention.kv_heads = attention.heads;
   if (fields.flag("multi_query_attention", false)) {

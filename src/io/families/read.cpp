@@ -18,7 +18,6 @@ constexpr Keys head_keys = {"num_attention_heads", "n_head", "n_heads", "num_hea
 constexpr Keys kv_head_keys = {"num_key_value_heads", "num_kv_heads", "n_head_kv"};
 constexpr Keys head_dim_keys = {"head_dim", "kv_channels", "attention_head_dim"};
 constexpr Keys intermediate_keys = {"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"};
-constexpr Keys vocab_keys = {"padded_vocab_size", "vocab_size"};
 constexpr Keys position_keys = {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx"};
 constexpr Keys activation_keys = {"hidden_activation", "hidden_act", "activation_function", "activation"};
 constexpr Keys expert_keys = {"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"};
@@ -86,7 +85,7 @@ void read_attention(const Fields& fields, const Family& family, Draft& draft) {
 void read_shape(const Fields& fields, const Family& family, std::optional<bool> outer_tied, Draft& draft) {
   Model& model = draft.model;
   model.family = family.model_type;
-  model.vocab_size = size(fields, vocab_keys, family.vocab_size, limits::vocab);
+  model.vocab_size = size(fields, "vocab_size", family.vocab_size, limits::vocab);
   model.hidden_size = size(fields, hidden_size_keys, family.hidden_size, limits::hidden);
   draft.layer_count = size(fields, layer_keys, family.layers, limits::layers);
   model.max_position_embeddings =
