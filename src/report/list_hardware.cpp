@@ -22,7 +22,8 @@ std::string size(double bytes, double unit, int count) { return bytes > 0 ? deci
 
 }  // namespace
 
-Table gpus_table(std::span<const Gpu> gpus) {
+Table gpus_table(std::span<const Gpu> gpus, int width) {
+  constexpr int taken = 70;
   Table table({{"name"},
                {"vendor", Align::left, "", 6},
                {"memory", Align::right, "GiB", 0, "memory_gib"},
@@ -31,26 +32,27 @@ Table gpus_table(std::span<const Gpu> gpus) {
                {"fp16", Align::right, "", 5, "fp16_tflops"},
                {"bf16", Align::right, "", 0, "bf16_tflops"},
                {"fp8", Align::right, "", 0, "fp8_tflops"},
-               {"link", Align::right, "GB/s/dir", 0, "scale_up_gb_s_per_direction"},
+               {"link", Align::right, "GB/s", 0, "scale_up_gb_s_per_direction"},
                {"domain", Align::right, "", 4, "scale_up_domain"},
                {"curve", Align::left, "", 2, "efficiency"},
-               {"source", Align::left, "(dense TFLOP/s)", 1, "source"},
-               {"", Align::left, "", 1, "trust"}});
+               {"", Align::left, "", 1, "trust"},
+               {"source", Align::left, "", 1}});
   for (const Gpu& gpu : gpus) {
     const double link = gpu.link_bandwidth;
     table.add({gpu.name, gpu.vendor, size(gpu.memory_reported_bytes, gib, 2), size(gpu.memory_cuda_bytes, gib, 2),
                rate(gpu.memory_bandwidth, 1e9), rate(gpu.peak(Precision::fp16), 1e12),
                rate(gpu.peak(Precision::bf16), 1e12), rate(gpu.peak(Precision::fp8), 1e12),
                link > 0 ? rate(link, 1e9) : "-", std::to_string(gpu.scale_up_domain),
-               gpu.gemm.measured ? "measured" : "generic", gpu.source, gpu.trust});
+               gpu.gemm.measured ? "measured" : "generic", gpu.trust, cut_to_page(gpu.source, width, taken)});
   }
   return table;
 }
 
-Table clusters_table(std::span<const Cluster> clusters) {
+Table clusters_table(std::span<const Cluster> clusters, int width) {
+  constexpr int taken = 74;
   Table table({{"name"},
                {"gpu"},
-               {"GPUs/node", Align::right, "", 0, "gpus_per_node"},
+               {"GPUs", Align::right, "", 0, "gpus_per_node"},
                {"domain", Align::right, "", 4, "scale_up_domain"},
                {"intra", Align::right, "GB/s", 0, "intra_node_gb_s"},
                {"inter", Align::right, "GB/s", 0, "inter_node_gb_s"},
@@ -62,7 +64,7 @@ Table clusters_table(std::span<const Cluster> clusters) {
     table.add({cluster.name, cluster.gpu.name, std::to_string(cluster.gpus_per_node),
                std::to_string(cluster.scale_up_domain), rate(cluster.intra_node.bandwidth, 1e9),
                rate(cluster.inter_node.bandwidth, 1e9), name(cluster.fabric), size(cluster.host.memory_bytes, gib, 0),
-               size(cluster.host.nvme_bytes, tib, 1), cluster.source});
+               size(cluster.host.nvme_bytes, tib, 1), cut_to_page(cluster.source, width, taken)});
   }
   return table;
 }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "shardplan/core/number_format.hpp"
 #include "shardplan/physics/optimizers.hpp"
 #include "shardplan/physics/parameters.hpp"
@@ -34,22 +36,32 @@ std::string overlap_text(const Overlap& overlap) {
 std::string state_text(const Optimizer& optimizer) {
   switch (optimizer.form) {
     case StateForm::factored: return "rows + columns";
-    case StateForm::matrix_momentum: return "4 (matrices), 8";
+    case StateForm::matrix_momentum: return "4 or 8";
     case StateForm::elementwise: break;
   }
-  return fmt::format("{:.5g}", 4 * optimizer.state_tensors + optimizer.fixed_bytes);
+  return fmt::format("{:.7g}", 4 * optimizer.state_tensors + optimizer.fixed_bytes);
 }
 
 }  // namespace
 
-Table models_table(std::span<const ListedModel> models) {
+std::string cut_to_page(std::string_view text, int width, int taken) {
+  const auto limit = static_cast<std::size_t>(std::max(width - taken, 12));
+  if (width == 0 || display_width(text) <= limit) return std::string(text);
+  const std::size_t aside = text.find(" (");
+  if (aside != std::string_view::npos && display_width(text.substr(0, aside)) <= limit)
+    return std::string(text.substr(0, aside));
+  return Text(text).slice(0, limit - 3).plain() + "...";
+}
+
+Table models_table(std::span<const ListedModel> models, int width) {
+  constexpr int taken = 68;
   Table table({{"name"},
                {"parameters", Align::right},
-               {"active", Align::right, "", 4, "active_parameters"},
+               {"active", Align::right, "", 2, "active_parameters"},
                {"layers", Align::right},
                {"hidden", Align::right, "", 0, "hidden_size"},
-               {"heads/kv", Align::right, "", 2, "heads_kv"},
-               {"vocab", Align::right, "", 3, "vocab_size"},
+               {"heads/kv", Align::right, "", 3, "heads_kv"},
+               {"vocab", Align::right, "", 4, "vocab_size"},
                {"family", Align::left, "", 5, "model_type"},
                {"source", Align::left, "", 1}});
   for (const ListedModel& listed : models) {
@@ -58,14 +70,15 @@ Table models_table(std::span<const ListedModel> models) {
     table.add({model.name, count_text(counts.parameters),
                counts.active_parameters == counts.parameters ? "-" : count_text(counts.active_parameters),
                std::to_string(model.layers()), std::to_string(model.hidden_size), heads_text(model.layer(0).attention),
-               std::to_string(model.vocab_size), model.family, listed.source});
+               std::to_string(model.vocab_size), model.family, cut_to_page(listed.source, width, taken)});
   }
   return table;
 }
 
-Table stacks_table(std::span<const Stack> stacks) {
+Table stacks_table(std::span<const Stack> stacks, int width) {
+  constexpr int taken = 44;
   Table table({{"name"},
-               {"framework"},
+               {"framework", Align::left, "", 2},
                {"loss"},
                {"optimizer", Align::left, "", 4, "optimizer_impl"},
                {"compile", Align::left, "", 5},
@@ -74,39 +87,44 @@ Table stacks_table(std::span<const Stack> stacks) {
                {"source", Align::left, "", 6}});
   for (const Stack& stack : stacks) {
     table.add({stack.name, name(stack.framework), name(stack.loss), name(stack.optimizer_impl),
-               stack.compile ? "yes" : "no", overlap_text(stack.overlap), stack.description, stack.source});
+               stack.compile ? "yes" : "no", overlap_text(stack.overlap), cut_to_page(stack.description, width, taken),
+               stack.source});
   }
   return table;
 }
 
-Table schedules_table() {
+Table schedules_table(int width) {
+  constexpr int taken = 53;
   Table table({{"name"},
                {"what it does", Align::left, "", 0, "description"},
                {"needs", Align::left, "", 0},
                {"bubble", Align::left, "", 0},
                {"source", Align::left, "", 1}});
   for (const schedule::Summary& row : schedule::summaries) {
-    table.add({name(row.kind), row.what, row.needs.empty() ? "-" : row.needs, row.bubble, row.source});
+    table.add({name(row.kind), cut_to_page(row.what, width, taken), row.needs.empty() ? "-" : row.needs, row.bubble,
+               row.source});
   }
   table.add_note("p stages, m microbatches, v chunks a rank; bubble of the step: equal stages, F = B = W, m >= 2p");
   return table;
 }
 
-Table optimizers_table() {
+Table optimizers_table(int width) {
+  constexpr int taken = 36;
   Table table({{"name"},
-               {"states", Align::right, "B/parameter", 0, "state_bytes_per_parameter"},
+               {"B/parameter", Align::right, "", 0, "state_bytes_per_parameter"},
                {"paged", Align::left, "", 2},
                {"what it keeps", Align::left, "", 0, "description"},
                {"source", Align::left, "", 1}});
   for (const Optimizer& optimizer : optimizers()) {
-    table.add({optimizer.name, state_text(optimizer), optimizer.paged ? "yes" : "no", optimizer.description,
-               optimizer.source});
+    table.add({optimizer.name, state_text(optimizer), optimizer.paged ? "yes" : "no",
+               cut_to_page(optimizer.description, width, taken), optimizer.source});
   }
   table.add_note("with fp32 states; weights, gradients and a master copy come on top");
   return table;
 }
 
-Table dtypes_table() {
+Table dtypes_table(int width) {
+  constexpr int taken = 72;
   Table table({{"name"},
                {"bits", Align::right},
                {"sign-exp-frac", Align::right, "", 0, "sign_exponent_fraction"},
@@ -120,7 +138,7 @@ Table dtypes_table() {
     table.add({format.name, std::to_string(format.bits()),
                fmt::format("1-{}-{}", format.exponent_bits, format.fraction_bits), fmt::format("{:.5g}", format.max()),
                fmt::format("{:.4g}", format.min_normal()), fmt::format("{:.4g}", format.min_subnormal()),
-               fmt::format("{:.4g}", format.epsilon()), format.use, format.source});
+               fmt::format("{:.5g}", format.epsilon()), cut_to_page(format.use, width, taken), format.source});
   }
   return table;
 }
