@@ -209,6 +209,17 @@ std::vector<Tried> try_all(const std::vector<Change>& changes) {
   return tried;
 }
 
+/// Of --zero 1, --zero 2 and --zero 3 the first: three lines are to be three ideas.
+void keep_best_of_each_flag(std::vector<Tried>& tried) {
+  const auto flag = [](const Tried& t) {
+    return std::string_view(t.change->flags).substr(0, t.change->flags.find(' '));
+  };
+  for (auto kept = tried.begin(); kept != tried.end(); ++kept) {
+    tried.erase(std::remove_if(kept + 1, tried.end(), [&](const Tried& t) { return flag(t) == flag(*kept); }),
+                tried.end());
+  }
+}
+
 /// "28.6 s (-12.0%)", or tokens/s where the step's tokens changed as well.
 std::string speed(const Tried& tried, const Run& run, const Estimate& now) {
   if (tried.global_batch_size == run.training.global_batch_size) {
@@ -239,6 +250,7 @@ std::vector<report::Action> next_actions(const plan::Draft& draft, const Run& ru
   std::stable_sort(tried.begin(), tried.end(), [&](const Tried& a, const Tried& b) {
     return any_fits ? a.tokens_per_s > b.tokens_per_s : a.headroom_bytes > b.headroom_bytes;
   });
+  keep_best_of_each_flag(tried);
   tried.resize(std::min(tried.size(), most));
 
   std::vector<report::Action> actions;
