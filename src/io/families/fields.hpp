@@ -79,10 +79,6 @@ class Fields {
   void only(const std::vector<std::string_view>& known, std::string_view what) const;
 
   void problem(std::string_view key, std::string message, std::string way_out = {}) const;
-  bool ok() const noexcept { return problems_->empty(); }
-  const std::string& pointer() const noexcept { return pointer_; }
-  std::string_view file() const noexcept { return file_; }
-  Diagnostics& problems() const noexcept { return *problems_; }
 
  private:
   struct Found {
