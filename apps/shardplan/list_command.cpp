@@ -86,8 +86,7 @@ Listing list_gpus(const Request& request) {
   });
   if (!request.json) {
     listing.table = report::gpus_table(gpus, request.width);
-    listing.table.add_note(
-        "TFLOP/s are dense, a vendor's headline is often 2x (sparse); link per direction; A B C: how far to trust");
+    listing.table.add_note("TFLOP/s dense (a vendor's headline is often 2x, sparse); link per direction; A B C: trust");
   }
   return listing;
 }

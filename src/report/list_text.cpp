@@ -47,9 +47,13 @@ std::string state_text(const Optimizer& optimizer) {
 std::string cut_to_page(std::string_view text, int width, int taken) {
   const auto limit = static_cast<std::size_t>(std::max(width - taken, 12));
   if (width == 0 || display_width(text) <= limit) return std::string(text);
-  const std::size_t aside = text.find(" (");
-  if (aside != std::string_view::npos && display_width(text.substr(0, aside)) <= limit)
-    return std::string(text.substr(0, aside));
+  // The longest whole clause, if one fits.
+  std::size_t clause = 0;
+  for (std::size_t i = 1; i < text.size() && display_width(text.substr(0, i)) <= limit; ++i) {
+    const bool before = text[i] == ',' || text[i] == ';' || text.substr(i, 2) == " (";
+    if (before || text[i - 1] == ')') clause = i;
+  }
+  if (clause > 0) return std::string(text.substr(0, clause));
   return Text(text).slice(0, limit - 3).plain() + "...";
 }
 

@@ -8,6 +8,7 @@
 #include "shardplan/io/cluster_file.hpp"
 #include "shardplan/io/gpu_file.hpp"
 #include "shardplan/io/stack_file.hpp"
+#include "shardplan/report/list_text.hpp"
 #include "shardplan/schedule/closed_form.hpp"
 #include "shardplan/schedule/summaries.hpp"
 #include "support/catch.hpp"
@@ -139,7 +140,7 @@ TEST_CASE("rows that people look for") {
              test::Contains("80.00") && test::Contains("2039") && test::Contains("312") && test::Contains("300"));
   CHECK_THAT(line_with(gpus, "H100-SXM-80GB"),
              test::Contains("79.65") && test::Contains("989.4") && test::Contains("1978.9"));
-  CHECK_THAT(gpus, test::Contains("TFLOP/s are dense"));
+  CHECK_THAT(gpus, test::Contains("TFLOP/s dense"));
   CHECK(gpus.find("MI300X") == std::string::npos);
 
   CHECK_THAT(line_with(list("clusters", cli::Format::text).result, "dgx-h100"),
@@ -230,4 +231,16 @@ TEST_CASE("the bubble that each schedule's row promises is the simulated one") {
   for (std::size_t i = 0; i < schedule::summaries.size(); ++i) {
     CHECK(schedule::summaries[i].kind == static_cast<ScheduleKind>(i));
   }
+}
+
+TEST_CASE("long sources are cut at the end of a clause") {
+  using report::cut_to_page;
+  const char* const text = "OPT paper (arXiv:2205.01068) table 1; vendor";
+  CHECK(cut_to_page(text, 0, 0) == text);
+  CHECK(cut_to_page(text, 100, 50) == text);
+  CHECK(cut_to_page(text, 100, 60) == "OPT paper (arXiv:2205.01068) table 1");
+  CHECK(cut_to_page(text, 100, 70) == "OPT paper (arXiv:2205.01068)");
+  CHECK(cut_to_page(text, 100, 80) == "OPT paper");
+  CHECK(cut_to_page("one_word_without_any_end", 100, 88) == "one_word_...");
+  CHECK(cut_to_page("one_word_without_any_end", 10, 88) == "one_word_...");
 }

@@ -35,8 +35,8 @@ Table optimizers_table(int width = 0);
 /// Every number format with range and precision, from its bits.
 Table dtypes_table(int width = 0);
 
-/// The text within `width` - `taken` characters (at least 12), cut before a remark in parentheses or at its
-/// end with "..."; all of it where width is 0.
+/// The text within `width` - `taken` characters (at least 12): its longest clause that fits, else cut with "...". All
+/// of it where width is 0.
 std::string cut_to_page(std::string_view text, int width, int taken);
 
 }  // namespace shardplan::report
