@@ -82,7 +82,7 @@ TEST_CASE("without a link over the whole node traffic takes PCIe") {
   CHECK(good(R"({"gpu": "RTX-3090", "gpus_per_node": 4})").intra_node.bandwidth == test::Approx(26e9));
 }
 
-TEST_CASE("every fabric of the contract") {
+TEST_CASE("every fabric") {
   for (const std::string type : {"infiniband", "roce", "efa", "omni-path", "ethernet"}) {
     const Cluster cluster = good(R"({"gpu": "h100", "inter_node": {"type": ")" + type + R"("}})");
     CHECK(name(cluster.fabric) == type);

@@ -98,11 +98,11 @@ struct Overlap {
   bool p2p = true;
 };
 
-/// What a software release keeps in memory besides the operators' own (memory.md sections 4 to 8).
+/// What a software release keeps in memory besides the operators' own.
 struct StackMemory {
   int gathered_layers = 2;                 ///< FSDP units of 16-bit weights alive at once, the root unit apart
   bool root_unit_gathered = true;          ///< embedding, head and final norm stay gathered
-  bool gradients_freed = false;  ///< the loop sets gradients to None, so a step's first forward pass has none
+  bool gradients_freed = false;            ///< the loop sets gradients to None, so a step's first forward pass has none
   bool retains_frozen_inputs = false;      ///< FSDP1 keeps the inputs of units with frozen weights until backward ends
   bool fp32_reduce_scatter_input = false;  ///< FSDP2: one layer's gradient in fp32
   bool quantized_linear_keeps_input = false;  ///< old bitsandbytes
@@ -119,7 +119,7 @@ struct StackMemory {
   std::int64_t prefetch = 0;       ///< ZeRO-3: parameters fetched ahead
 };
 
-/// Constants of the step time that belong to the software (timing.md).
+/// Constants of the step time that belong to the software.
 struct StackTiming {
   double elementwise_factor = 1.0;     ///< on the element-wise HBM bytes, under torch.compile where it is used
   double uncompiled_factor = 1.0;      ///< on top of it, without torch.compile
