@@ -23,11 +23,6 @@ std::string flop_text(double flop) { return flop > 0 ? fixed_text(flop / 1e9, fl
 
 std::string time_text(double time_s) { return time_s > 0 ? fixed_text(time_s * 1e6, time_s < 99.95e-6 ? 1 : 0) : "-"; }
 
-std::string scope_text(const Run& run, Scope scope) {
-  if (scope == Scope::none) return "-";
-  return fmt::format("{}, {}", scope == Scope::intra_node ? "node" : "nodes", link_text(run, scope));
-}
-
 std::string bytes_or_dash(std::int64_t bytes, Units units) { return bytes > 0 ? auto_size(bytes, units) : "-"; }
 
 }  // namespace
@@ -69,10 +64,9 @@ std::vector<Text> communication_section(const Run& run, const Estimate& estimate
   const Units units = options.style.units;
   if (estimate.communication.count == 0) return {};
   const TimeScale scale = step_scale(run, estimate);
-  Table table({left("group"), right("ranks"), left("scope", 2), left("collective"), right("calls", 1),
+  Table table({left("group", 2), right("ranks"), left("link", 1), left("collective"), right("calls", 1),
                right("message", 1), right(fmt::format("sent {}", unit_name(units))),
-               right(fmt::format("time {}", scale.unit)), right(fmt::format("exposed {}", scale.unit)),
-               left("name", 3)});
+               right(fmt::format("time {}", scale.unit)), right(fmt::format("exposed {}", scale.unit))});
   std::vector<std::int64_t> sent;
   std::vector<double> times;
   std::vector<double> exposed;
@@ -88,9 +82,9 @@ std::vector<Text> communication_section(const Run& run, const Estimate& estimate
   const auto time_of = [&](std::int64_t quanta) { return scale.text(static_cast<double>(quanta) * quantum); };
   std::size_t i = 0;
   for (const CommunicationCall& call : estimate.communication) {
-    table.add({name(call.group), count_text(call.group_size), scope_text(run, call.scope), collective_text(call.op),
+    table.add({name(call.group), count_text(call.group_size), link_text(run, call.scope), call.name,
                count_text(call.calls_per_step), bytes_or_dash(call.message_bytes, units), hundredths_text(sent_text[i]),
-               time_of(time_text[i]), time_of(exposed_text[i]), Text(call.name, Role::dim)});
+               time_of(time_text[i]), time_of(exposed_text[i])});
     ++i;
   }
   const auto sum = [](const std::vector<std::int64_t>& parts) {

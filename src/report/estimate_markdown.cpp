@@ -32,7 +32,7 @@ std::string memory_table(const Run& run, const Estimate& estimate, const Estimat
   columns.push_back(left("peak at"));
   Table table(columns);
   for (const StageGroup& group : group_stages(estimate, units, !options.detail)) {
-    std::vector<Text> cells = {group.label(estimate) + (group.peak ? " (peak)" : ""), count_text(group.layers),
+    std::vector<Text> cells = {group.label(run, estimate) + (group.peak ? " (peak)" : ""), count_text(group.layers),
                                count_text(group.live)};
     for (const std::int64_t part : group.parts) cells.emplace_back(hundredths_text(part));
     cells.emplace_back(hundredths_text(group.total));

@@ -217,12 +217,12 @@ std::string binding_text(const Run& run, const Estimate& estimate) {
   for (const TimeRow& row : time_rows(run, estimate)) {
     if (!row.compute && row.time_s > largest.time_s) largest = row;
   }
+  const double other = time.other_compute_s;
+  if (other > 0.5 * (time.compute_s + time.recompute_s) && other > largest.time_s) {
+    return fmt::format("memory and launches {}", percent_text(other / time.step_s, 0));
+  }
   if (largest.time_s >= 0.1 * time.step_s) {
     return fmt::format("{} {}", largest.label, percent_text(largest.time_s / time.step_s, 0));
-  }
-  const double work = time.compute_s + time.recompute_s;
-  if (time.other_compute_s > 0.5 * work) {
-    return fmt::format("memory bandwidth {}", percent_text(time.other_compute_s / time.step_s, 0));
   }
   return fmt::format("compute {}", percent_text(time.compute_s / time.step_s, 0));
 }

@@ -72,8 +72,9 @@ struct TimeRow {
 /// Compute first, then by time; rows of no time are left out, the bubble of a pipeline apart.
 std::vector<TimeRow> time_rows(const Run& run, const Estimate& estimate);
 
-/// What binds the step: the largest row that is not compute where it takes a tenth or more, else compute or memory
-/// bandwidth. "TP exchange 26%".
+/// What binds the step: operators that are neither products nor attention (memory bandwidth, kernel launches) where
+/// they take most of the compute, else the largest other row where it takes a tenth or more, else compute.
+/// "TP exchange 26%".
 std::string binding_text(const Run& run, const Estimate& estimate);
 
 /// The GPU's curve is measured; otherwise times are "about".

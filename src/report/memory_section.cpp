@@ -112,7 +112,7 @@ Table stage_table(const Run& run, const Estimate& estimate, const std::vector<St
     }
     const StageGroup& group = groups[i];
     const Role role = group.peak ? Role::heading : Role::plain;
-    std::vector<Text> cells = {Text((group.peak ? " *" : "  ") + group.label(estimate), role)};
+    std::vector<Text> cells = {Text((group.peak ? " *" : "  ") + group.label(run, estimate), role)};
     if (shape.layers) {
       cells.emplace_back(count_text(group.layers), role);
       cells.emplace_back(count_text(group.live), role);
@@ -255,9 +255,11 @@ std::vector<Text> part_lines(const Run& run, const Estimate& estimate, const Est
 
 }  // namespace
 
-std::string StageGroup::label(const Estimate& estimate) const {
+std::string StageGroup::label(const Run& run, const Estimate& estimate) const {
   const int from = estimate.stages[first].stage;
-  const int to = estimate.stages[last].stage;
+  // The last entry of torch.nn.DataParallel stands for every GPU but the first.
+  const bool others = run.training.framework == Framework::dp && last > 0;
+  const int to = others ? run.num_gpus - 1 : estimate.stages[last].stage;
   return from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
 }
 

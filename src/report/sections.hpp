@@ -22,7 +22,7 @@ struct StageGroup {
   Moment moment = Moment::backward;
   bool peak = false;
 
-  std::string label(const Estimate& estimate) const;  ///< "3" or "1-6"
+  std::string label(const Run& run, const Estimate& estimate) const;  ///< "3" or "1-6"
 };
 std::vector<StageGroup> group_stages(const Estimate& estimate, Units units, bool collapse);
 

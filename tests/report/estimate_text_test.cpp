@@ -148,7 +148,7 @@ TEST_CASE("the first line is the answer, alone with quiet") {
         "DOES NOT FIT  needs 87.9 of 79.65 GiB, 8.2 over (stage 0, backward) | activations 74% of 83.8");
   const test::Example one = test::one_gpu();
   CHECK(estimate_headline(one.run, one.estimate) ==
-        "FITS  20.5 of 23.99 GiB (loss) | about 2.9k tokens/s | MFU 58% | bound by memory bandwidth 53%");
+        "FITS  20.5 of 23.99 GiB (loss) | about 2.9k tokens/s | MFU 58% | bound by memory and launches 53%");
   CHECK_THAT(estimate_headline(one.run, one.estimate, Units::gb), test::StartsWith("FITS  22.0 of 25.76 GB"));
 }
 
@@ -262,6 +262,17 @@ TEST_CASE("experts that are sharded apart have an average, no fraction") {
   CHECK_THAT(estimate_text(example.run, example.estimate, {}), test::Contains("+ 3 fp32 master, m, v = 9.0"));
 }
 
+TEST_CASE("torch.nn.DataParallel has GPU 0 and the others") {
+  test::Example example = test::pipeline_of_four();
+  example.run.training.framework = Framework::dp;
+  example.run.num_gpus = 8;
+  example.estimate.stages.resize(2);
+  const std::string text = estimate_text(example.run, example.estimate, {});
+  CHECK_THAT(text, test::Contains("(GPU 0, backward)"));
+  CHECK_THAT(text, test::Contains("\n *0 "));
+  CHECK_THAT(text, test::Contains("\n  1-7 "));
+}
+
 TEST_CASE("bytes per parameter name what they are") {
   test::Example example = test::pipeline_of_four();
   const auto line = [&] { return line_with(estimate_text(example.run, example.estimate, {}), "bytes per parameter"); };
@@ -302,7 +313,7 @@ TEST_CASE("what binds a step") {
   CHECK_THAT(headline(), test::Contains("bound by compute 99%"));
   time.gemm_s = 5;
   time.other_compute_s = time.compute_s - time.gemm_s - time.attention_s;
-  CHECK_THAT(headline(), test::Contains("bound by memory bandwidth 66%"));
+  CHECK_THAT(headline(), test::Contains("bound by memory and launches 66%"));
 }
 
 TEST_CASE("at most three actions, none without") {
