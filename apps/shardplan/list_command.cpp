@@ -174,6 +174,7 @@ Listing list_kinds(bool json) {
 
 std::vector<std::string_view> kind_names() {
   std::vector<std::string_view> names;
+  names.reserve(kinds.size());
   for (const Kind& kind : kinds) names.push_back(kind.name);
   return names;
 }
