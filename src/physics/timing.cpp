@@ -12,7 +12,6 @@ constexpr double elementwise_bandwidth_share = 0.8;
 constexpr double launch_s = 3e-6;
 constexpr double batched_product_share = 0.46;  // unfused attention's batched products, of peak
 constexpr double fp8_cast_bytes = 4.5;          // per element of each product's input
-constexpr double large_message_share = 0.8;     // of the NVLink line rate
 constexpr double half_rate_bytes = 2.0e6;       // message at which NVLink reaches half of that
 constexpr double inter_node_step_s = 40e-6;     // start-up of a pass over nodes, per log2(nodes)
 
@@ -73,7 +72,7 @@ double gemm_seconds(const Gpu& gpu, Precision precision, double m, double n, dou
 
 Path path_of(const Cluster& cluster, const RankGroup& group) noexcept {
   Path path;
-  const double inside = cluster.intra_node.bandwidth * large_message_share;
+  const double inside = cluster.intra_node.bandwidth * cluster.intra_node_efficiency;
   if (group.scope != Scope::inter_node) {
     path.bandwidth = inside;
     path.latency_s = cluster.intra_node.latency_s;
@@ -92,7 +91,7 @@ double collective_seconds(const Cluster& cluster, Collective op, const RankGroup
   const Path path = path_of(cluster, group);
   if (op == Collective::send) {
     const bool inside = group.scope == Scope::intra_node;
-    const double rate = inside ? cluster.intra_node.bandwidth * large_message_share
+    const double rate = inside ? cluster.intra_node.bandwidth * cluster.intra_node_efficiency
                                : cluster.inter_node.bandwidth * cluster.inter_node_efficiency();
     return (inside ? cluster.intra_node.latency_s : cluster.inter_node.latency_s) + sent / rate;
   }
@@ -101,7 +100,7 @@ double collective_seconds(const Cluster& cluster, Collective op, const RankGroup
     const double remote = sent * (group.size - group.per_domain) / others;
     const double local = sent - remote;
     return path.latency_s + remote / (cluster.inter_node.bandwidth * cluster.inter_node_efficiency()) +
-           local / (cluster.intra_node.bandwidth * large_message_share);
+           local / (cluster.intra_node.bandwidth * cluster.intra_node_efficiency);
   }
   const double passes = op == Collective::all_reduce ? 2 : 1;
   double seconds = passes * path.latency_s + sent / path.bandwidth;

@@ -21,9 +21,6 @@ void fill(const Draft& draft, Field field, T& target, const U& value) {
   if (!draft.given.has(field)) target = value;
 }
 
-/// torchtitan's tensor parallelism always is sequence parallel.
-bool stack_is_sequence_parallel(const Stack& stack) { return stack.name.rfind("fsdp2-", 0) == 0; }
-
 GradSync default_grad_sync(Framework framework, int zero_stage, Fsdp fsdp) noexcept {
   const bool sharded = fsdp != Fsdp::none && fsdp != Fsdp::no_shard;
   switch (framework) {
@@ -53,7 +50,7 @@ void resolve_layout(const Draft& draft, Run& run) {
        parallel.virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b);
   if (!draft.given.has(Field::sequence_parallel)) {
     parallel.sequence_parallel =
-        training.framework == Framework::megatron || stack_is_sequence_parallel(training.stack);
+        training.framework == Framework::megatron || training.stack.tensor_is_sequence_parallel;
   }
   parallel.sequence_parallel = parallel.sequence_parallel && parallel.tensor > 1;
   fill(draft, Field::shard_group, parallel.shard_group, default_shard_group(parallel, run.cluster.gpus_per_node));

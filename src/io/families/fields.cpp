@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "../object_reader.hpp"
+#include "object_reader.hpp"
 #include "shardplan/io/suggest.hpp"
 
 namespace shardplan::io {
