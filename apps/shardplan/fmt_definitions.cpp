@@ -1,9 +1,6 @@
-// fmt's compiled functions for the statically linked program: Debian ships libfmt as a shared library only. Its headers
-// hold the definitions; what vformat() reaches is what the other files refer to. Built without inlining, so that each
-// function is emitted.
-#ifndef FMT_HEADER_ONLY
-#define FMT_HEADER_ONLY
-#endif
+// fmt's compiled functions for the statically linked program: Debian ships libfmt as a shared library only. This file is
+// built with fmt's header-only target, whose headers hold the definitions; what vformat() reaches is what the other
+// files refer to. Built without inlining, so that each function is emitted.
 #include <fmt/format.h>
 
 namespace shardplan::cli {
