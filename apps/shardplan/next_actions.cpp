@@ -195,12 +195,18 @@ struct Tried {
 };
 
 std::vector<Tried> try_all(const std::vector<Change>& changes) {
+  // A step of a hundred thousand microbatches takes a while to simulate: what is tried is bounded, by work and not by
+  // time, so that the same run always gets the same answer.
+  std::int64_t passes_left = 2'000'000;
   std::vector<Tried> tried;
   Run run;
   Estimate result;
   for (const Change& change : changes) {
     plan::resolve(change.draft, run);
     if (plan::broken_rules(change.draft, run).any()) continue;
+    const std::int64_t passes = run.microbatches() * run.parallel.pipeline * run.parallel.virtual_pipeline;
+    if (passes > passes_left) continue;
+    passes_left -= passes;
     estimate(run, result);
     tried.push_back({&change, result.fits, result.fits && result.headroom_bytes > result.capacity_bytes / 50,
                      result.peak_bytes, result.headroom_bytes, run.training.global_batch_size, result.time.step_s,
