@@ -140,6 +140,7 @@ class Scanner {
 
   bool value() {
     if (at_ == text_.size()) return ends_early();
+    if (++values_ > max_json_values) return fail(at_, fmt::format("more than {} values", max_json_values));
     const char c = text_[at_];
     if (c == '{' || c == '[') return container();
     if (c == '"') return string();
@@ -349,6 +350,7 @@ class Scanner {
   Diagnostics& problems_;
   bool python_constants_;
   std::size_t at_ = 0;
+  std::size_t values_ = 0;
   std::vector<std::size_t> open_;  ///< offsets of the brackets that enclose at_
   std::vector<std::string> path_;  ///< keys and indices that lead to at_
 };
@@ -356,16 +358,14 @@ class Scanner {
 }  // namespace
 
 TextPosition text_position(std::string_view text, std::size_t offset) {
-  TextPosition position;
-  for (const char c : text.substr(0, offset)) {
-    if (c == '\n') {
-      ++position.line;
-      position.column = 1;
-    } else if (c != '\r' && !continues_character(c)) {  // blanking leaves '\r' where a byte has no width
-      ++position.column;
-    }
-  }
-  return position;
+  const std::string_view before = text.substr(0, offset);
+  const auto lines = std::count(before.begin(), before.end(), '\n');
+  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  const std::string_view line = before.substr(line_start);
+  // Blanking leaves '\r' where a byte has no width.
+  const auto columns =
+      std::count_if(line.begin(), line.end(), [](char c) { return c != '\r' && !continues_character(c); });
+  return {static_cast<int>(lines) + 1, static_cast<int>(columns) + 1};
 }
 
 std::string unescape(std::string_view inside) {

@@ -29,8 +29,10 @@ std::string quoted(const nlohmann::json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";
   std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  if (text.size() > longest) text = text.substr(0, longest - 3) + "...";
-  return text;
+  if (text.size() <= longest) return text;
+  std::size_t end = longest - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;  // whole characters
+  return text.substr(0, end) + "...";
 }
 
 ObjectReader::ObjectReader(const nlohmann::json& object, std::string_view file, std::string pointer,
@@ -132,10 +134,15 @@ void ObjectReader::accept(std::initializer_list<std::string_view> names) {
 
 void ObjectReader::finish() {
   if (object_ == nullptr) return;
+  constexpr std::size_t most_unknown = 20;  // a flood would take its time and help nobody
+  std::size_t unknown = 0;
   for (const auto& [name, value] : object_->items()) {
     if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
-    problem(name, "unknown field" + did_you_mean(name, known_));
+    if (++unknown <= most_unknown) problem(name, "unknown field" + did_you_mean(name, known_));
   }
+  if (unknown <= most_unknown) return;
+  problems_.push_back(
+      {std::string(file_), pointer_, fmt::format("{} more unknown fields", unknown - most_unknown), {}, 0, 0});
 }
 
 }  // namespace shardplan::io

@@ -164,9 +164,12 @@ void read_targets(const nlohmann::json* targets, std::string_view file, plan::Dr
   if (draft.unusable.has(Field::model)) return;
   peft.targets = 0;
   peft.target_names = names;
-  for (std::size_t i = 0; i < names.size(); ++i) {
+  constexpr std::size_t most_unknown = 20;
+  std::size_t unknown = 0;
+  for (std::size_t i = 0; i < names.size() && unknown < most_unknown; ++i) {
     const std::optional<MatrixSet> matrices = module_matrices(draft.run.model, names[i]);
     if (!matrices) {
+      ++unknown;
       const std::vector<std::string_view> known = module_names(draft.run.model);
       const bool in_list = targets != nullptr && targets->is_array();
       problem(in_list ? fmt::format("/{}", i) : std::string(),

@@ -149,6 +149,21 @@ TEST_CASE("a flood of unknown fields ends in a count") {
   CHECK_THAT(test::problem_lines(read.problems), test::Contains("99980 more unknown fields"));
 }
 
+TEST_CASE("a flood of unknown fields or targets further inside ends too") {
+  std::string members = "\"gpu\": \"h100\"";
+  std::string targets = "\"zzz\"";
+  for (int i = 0; i < 100'000; ++i) {
+    members += ", \"zzz" + std::to_string(i) + "\": 1";
+    targets += ", \"zzz\"";
+  }
+  const io::ReadRun cluster = read_text(R"({"model": "llama-3.1-8b", "num_gpus": 8, "cluster": {)" + members + "}}");
+  CHECK(cluster.problems.size() == 21);
+  const io::ReadRun peft = read_text(
+      R"({"model": "llama-3.1-8b", "num_gpus": 8, "cluster": "dgx-h100", "training": {"peft": {"targets": [)" +
+      targets + "]}}}");
+  CHECK(peft.problems.size() == 20);
+}
+
 TEST_CASE("duplicate keys are reported together with the rest") {
   const io::ReadRun read = read_text(
       R"({"model": "llama-3.1-8b", "cluster": "dgx-h100", "num_gpus": 8, "num_gpus": 8, "parallel": {"tensor": 3}})");

@@ -140,6 +140,10 @@ TEST_CASE("depth and size are limited") {
   CHECK(parse_json(nested(64) + std::string(64, ']'), "a.json").ok());
   CHECK_THAT(only_problem(nested(65) + std::string(65, ']')).message, test::Contains("nested more than 64 deep"));
   CHECK_THAT(only_problem(nested(5'000'000)).message, test::Contains("nested more than 64 deep"));
+  std::string list = "[0";
+  for (std::size_t i = 2; i < io::max_json_values; ++i) list += ",0";  // with the list itself: the limit
+  CHECK(parse_json(list + "]", "a.json").ok());
+  CHECK_THAT(only_problem(list + ",0]").message, test::Contains("more than 500000 values"));
   CHECK(parse_json(std::string(io::max_json_bytes - 2, ' ') + "{}", "a.json").ok());
   CHECK_THAT(only_problem(std::string(io::max_json_bytes - 1, ' ') + "{}").message, test::Contains("16 MiB"));
 }

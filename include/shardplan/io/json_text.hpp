@@ -14,6 +14,7 @@ namespace shardplan::io {
 
 inline constexpr std::size_t max_json_bytes = std::size_t{16} << 20;
 inline constexpr int max_json_depth = 64;
+inline constexpr std::size_t max_json_values = 500'000;
 
 /// A parsed document. Copies share it.
 struct JsonText {
@@ -42,8 +43,8 @@ void locate(const JsonText& document, Diagnostics& problems);
 enum class JsonDialect : unsigned char { strict, python };
 
 /// Parses JSON that may hold // and /* */ comments and trailing commas. Refuses with line and column what is not JSON,
-/// invalid UTF-8, NaN and Infinity, numbers beyond a double's range, duplicate keys (all of them) and depth above 64;
-/// and texts above 16 MiB.
+/// invalid UTF-8, NaN and Infinity, numbers beyond a double's range, duplicate keys (all of them), depth above 64 and
+/// more than 500,000 values; and texts above 16 MiB.
 Result<JsonText> parse_json(std::string text, std::string file, JsonDialect dialect = JsonDialect::strict);
 
 /// Reads a file ("-": standard input) and parses it. Reads at most one byte beyond the limit.
