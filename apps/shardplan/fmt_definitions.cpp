@@ -1,5 +1,5 @@
-// fmt's compiled functions for the statically linked program: Debian ships libfmt as a shared library only. This file is
-// built with fmt's header-only target, whose headers hold the definitions; what vformat() reaches is what the other
+// fmt's compiled functions for the statically linked program: Debian ships libfmt as a shared library only. This file
+// is built with fmt's header-only target, whose headers hold the definitions; what vformat() reaches is what the other
 // files refer to. Built without inlining, so that each function is emitted.
 #include <fmt/format.h>
 

@@ -154,6 +154,10 @@ int main(int count, char** words) {
   }
   const fs::path program = fs::absolute(words[1]);
   const fs::path source = fs::absolute(words[2]);
+  if (!fs::exists(program)) {
+    std::cerr << "golden_runner: there is no " << program.string() << "\n";
+    return 2;
+  }
   bool update = false;
   std::vector<std::string> wanted;
   for (int i = 4; i < count; ++i) {
