@@ -1,51 +1,20 @@
 #include "shardplan/report/estimate_text.hpp"
 
-#include <cmath>
-#include <cstdlib>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "fixtures.hpp"
+#include "page.hpp"
 #include "shardplan/report/number.hpp"
 #include "shardplan/report/text.hpp"
 #include "support/catch.hpp"
 
 using namespace shardplan;
 using namespace shardplan::report;
+using test::lines_of;
+using test::uncolored;
 
 namespace {
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
-/// Without escapes.
-std::string uncolored(const std::string& text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\x1b') {
-      i = text.find('m', i);
-      continue;
-    }
-    out += text[i];
-  }
-  return out;
-}
-
-std::vector<double> numbers_of(const std::string& line) {
-  std::vector<double> numbers;
-  std::istringstream in(line);
-  for (std::string word; in >> word;) {
-    char* end = nullptr;
-    const double value = std::strtod(word.c_str(), &end);
-    if (end != word.c_str() && *end == '\0') numbers.push_back(value);
-  }
-  return numbers;
-}
 
 std::string line_with(const std::string& text, const std::string& start) {
   for (const std::string& line : lines_of(text)) {
@@ -95,19 +64,9 @@ TEST_CASE("no line is wider than the page, none ends in a space") {
         EstimateTextOptions options = with_actions();
         options.style.width = width;
         options.detail = detail;
-        const std::string text = estimate_text(example.run, example.estimate, options);
-        for (const std::string& line : lines_of(text)) {
-          CAPTURE(width, line);
-          REQUIRE(display_width(line) <= static_cast<std::size_t>(width));
-          REQUIRE((line.empty() || line.back() != ' '));
-        }
+        test::check_widths(estimate_text(example.run, example.estimate, options), width);
         options.style.color = true;
-        const std::string colored = uncolored(estimate_text(example.run, example.estimate, options));
-        for (const std::string& line : lines_of(colored)) {
-          CAPTURE(width, line);
-          REQUIRE(display_width(line) <= static_cast<std::size_t>(width));
-          REQUIRE((line.empty() || line.back() != ' '));
-        }
+        test::check_widths(estimate_text(example.run, example.estimate, options), width);
       }
     }
   }
@@ -165,56 +124,15 @@ TEST_CASE("a host that is too small is named, not the card") {
   CHECK_THAT(estimate_headline(example.run, example.estimate), test::StartsWith("DOES NOT FIT  NVMe needs 40,000.0"));
 }
 
-TEST_CASE("the parts of a row sum to its total as printed") {
+TEST_CASE("parts sum to totals and rows to the step, as printed") {
   for (const test::Example& example : examples()) {
-    if (example.estimate.stages.size() == 1) continue;
-    EstimateTextOptions options;
-    options.detail = true;
-    bool table = false;
-    int rows = 0;
-    for (const std::string& line : lines_of(estimate_text(example.run, example.estimate, options))) {
-      if (line.rfind("stage ", 0) == 0) {
-        table = true;
-        continue;
-      }
-      if (line.rfind("bytes per", 0) == 0) break;
-      if (!table || line.find('.') == std::string::npos) continue;
-      const std::vector<double> row = numbers_of(line.substr(6));
-      REQUIRE(row.size() >= 8);
-      // layers, live, the parts, total
-      double sum = 0;
-      for (std::size_t i = 2; i + 1 < row.size(); ++i) sum += row[i];
-      CAPTURE(line);
-      CHECK(std::abs(sum - row.back()) < 1e-6);
-      ++rows;
+    for (const bool detail : {false, true}) {
+      EstimateTextOptions options;
+      options.detail = detail;
+      const std::string text = estimate_text(example.run, example.estimate, options);
+      test::check_memory_sums(text);
+      test::check_time_sums(text);
     }
-    CHECK(rows == static_cast<int>(example.estimate.stages.size()));
-  }
-}
-
-TEST_CASE("the rows of the step sum to the step as printed") {
-  for (const test::Example& example : examples()) {
-    const std::string text = estimate_text(example.run, example.estimate, {});
-    bool inside = false;
-    double seconds = 0;
-    double percent = 0;
-    double step = 0;
-    for (const std::string& line : lines_of(text)) {
-      if (line.rfind("Step ", 0) == 0) {
-        inside = true;
-        step = std::atof(line.substr(line.find_first_of("0123456789")).c_str());
-      } else if (line.rfind("MFU", 0) == 0) {
-        inside = false;
-      } else if (inside) {
-        const std::size_t at = line.find_first_of("0123456789");
-        seconds += std::atof(line.c_str() + at);
-        const std::size_t sign = line.find('%');
-        percent += std::atof(line.substr(line.rfind(' ', sign) + 1).c_str());
-      }
-    }
-    CAPTURE(text);
-    CHECK(std::abs(seconds - step) < 1e-6);
-    CHECK(std::abs(percent - 100) < 1e-6);
   }
 }
 
