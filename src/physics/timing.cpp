@@ -10,6 +10,8 @@ namespace {
 
 constexpr double elementwise_bandwidth_share = 0.8;
 constexpr double launch_s = 3e-6;
+constexpr double grouped_share = 0.72;          // a grouped product's rate, of one product of its shape
+constexpr double per_expert_s = 5e-6;           // start-up per local expert and product
 constexpr double batched_product_share = 0.46;  // unfused attention's batched products, of peak
 constexpr double fp8_cast_bytes = 4.5;          // per element of each product's input
 constexpr double half_rate_bytes = 2.0e6;       // message at which NVLink reaches half of that
@@ -124,8 +126,13 @@ OperatorTime operator_seconds(const Run& run, const Operator<double>& op, double
               : training.precision;
       time.forward_s = gemm_seconds(gpu, precision, op.m, op.n, op.k, op.batch);
       time.input_gradient_s = gemm_seconds(gpu, precision, op.m, op.k, op.n, op.batch);
+      if (op.kind == OperatorKind::grouped_gemm) {
+        time.forward_s = time.forward_s / grouped_share + op.batch * per_expert_s;
+        time.input_gradient_s = time.input_gradient_s / grouped_share + op.batch * per_expert_s;
+      }
       if (op.trains && op.parameters > 0) {
-        time.weight_gradient_s = gemm_seconds(gpu, precision, op.n, op.k, op.m, op.batch) / 0.95;
+        const double share = op.kind == OperatorKind::grouped_gemm ? grouped_share : 1.0;
+        time.weight_gradient_s = gemm_seconds(gpu, precision, op.n, op.k, op.m, op.batch) / (0.95 * share);
       }
       if (op.adapter_parameters > 0) {
         // Two thin products a direction; their bytes dominate.
@@ -148,7 +155,10 @@ OperatorTime operator_seconds(const Run& run, const Operator<double>& op, double
         const double s = op.n;
         const double ramp = s / (s + efficiency.s0);
         const double small_head = op.k < 96 ? 0.8 : 1.0;
-        const double flop = op.forward_flop * causal_share;
+        // Without balancing, the last of c context ranks sees nearly all keys of a causal mask: 2 - 1/c times the mean.
+        const double c = run.parallel.context;
+        const bool unbalanced = training.framework == Framework::fsdp && run.parallel.context_comm != ContextComm::a2a;
+        const double flop = op.forward_flop * causal_share * (unbalanced ? 2 - 1 / c : 1.0);
         time.forward_s = flop / (peak * efficiency.forward * ramp * small_head) + launch_s;
         time.input_gradient_s = 2.5 * flop / (peak * efficiency.backward * ramp * small_head) + launch_s;
       }

@@ -30,11 +30,20 @@ double framework_bytes(const Run& run, const Topology& topology) noexcept {
   return cuda_context_bytes + std::min(nccl, nccl_most_bytes);
 }
 
+/// cuBLAS workspaces of two streams: 8.125 MiB each, 32 MiB from Hopper on (PyTorch CUDABlas.cpp, default sizes).
+double workspace_bytes(const Run& run) noexcept {
+  const Gpu& gpu = run.cluster.gpu;
+  if (run.training.framework == Framework::textbook || gpu.major == 0) return 0;
+  return 2 * (gpu.major >= 9 ? 32.0 : 8.125) * 1024 * 1024;
+}
+
 /// What is alive besides states and activations, by cause.
 struct Buffers {
-  double gathered = 0;       ///< unsharded copies of sharded weights
-  double collectives = 0;    ///< buckets, reduce-scatter inputs, receive buffers
-  double root_gradient = 0;  ///< unsharded gradient of the head, alive from the loss on
+  double gathered = 0;          ///< unsharded copies of sharded weights
+  double collectives = 0;       ///< buckets, reduce-scatter inputs, receive buffers
+  double gathered_at_loss = 0;  ///< of `gathered`, what is there when the loss is computed
+  double at_loss = 0;           ///< of `collectives`
+  double root_gradient = 0;     ///< unsharded gradient of the head, alive from the loss on
 };
 
 double stage_elements(const Stage& stage) noexcept { return stage.weights.dense.held() + stage.weights.expert.held(); }
@@ -63,22 +72,25 @@ Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stag
   if (fully_sharded) {
     const double layer = gathered_width(run, w, stage) * stage.largest_layer;
     if (parallel.fsdp == Fsdp::shard_grad_op) {
-      buffers.gathered = gathered_width(run, w, stage) * elements;
+      buffers.gathered = buffers.gathered_at_loss = gathered_width(run, w, stage) * elements;
     } else {
       buffers.gathered = std::min(memory.gathered_layers, std::max(1, stage.layers)) * layer;
       if (memory.root_unit_gathered) buffers.gathered += width * stage.root;
+      // FSDP1 has freed the last layer by then; FSDP2 keeps it for the backward pass that follows.
+      buffers.gathered_at_loss = parallel.fsdp_version == 1 ? width * stage.root : buffers.gathered;
     }
     if (stage.has_head) buffers.root_gradient = w.ends.head_gradient;
     if (memory.fp32_reduce_scatter_input && trains) {
       buffers.collectives = bytes_of(training.grad_dtype) * stage.largest_layer;
-    } else if (trains) {
-      buffers.collectives = width * stage.largest_layer;  // the layer's gradient before it is scattered
     }
+    buffers.at_loss = parallel.fsdp_version == 1 ? 0 : buffers.collectives;
     if (parallel.grad_sync == GradSync::last && run.microbatches() > 1) {
       // Unsharded gradients while accumulating: of every unit that holds a parameter that trains, FSDP1's flat
       // parameters with their frozen ones inside.
       const double layers = elements - stage.root;
-      buffers.collectives += width * (trains ? elements : parallel.fsdp_version == 1 ? layers : adapters_of(stage));
+      const double held = width * (trains ? elements : parallel.fsdp_version == 1 ? layers : adapters_of(stage));
+      buffers.collectives += held;
+      buffers.at_loss += held;
     }
   } else if (training.framework == Framework::deepspeed && parallel.dense_replicas() > 1) {
     if (parallel.zero_stage == 3) {
@@ -97,13 +109,17 @@ Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stag
       // The secondary partition: 2 bytes a parameter inside its group.
       buffers.gathered += width * std::ceil(elements / std::max(1, parallel.shard_group));
     }
+    buffers.gathered_at_loss = buffers.gathered;
+    buffers.at_loss = buffers.collectives;
   }
   if (parallel.pipeline > 1 && training.framework != Framework::textbook) {
     const double tokens =
         static_cast<double>(training.seq_length) * static_cast<double>(training.micro_batch_size) / parallel.context;
     const double cut = parallel.sequence_parallel ? parallel.tensor : 1.0;
     const double message = width * tokens * static_cast<double>(run.model.hidden_size) / cut;
-    buffers.collectives += message * ((stage.has_embedding ? 0 : 1) + (stage.has_head ? 0 : 1));
+    const double messages = message * ((stage.has_embedding ? 0 : 1) + (stage.has_head ? 0 : 1));
+    buffers.collectives += messages;
+    buffers.at_loss += messages;
   }
   return buffers;
 }
@@ -119,13 +135,15 @@ double dummy_gradients(const Run& run, const Stage& stage) noexcept {
 /// Recomputed activations that the backward pass of one segment holds.
 double recomputed_bytes(const Run& run, const Stage& stage) noexcept {
   const Recompute& recompute = run.training.recompute;
+  // A norm written in Python keeps an fp32 copy, not the checkpoint itself.
+  const bool copies = run.training.kernels.norm == NormKernel::naive && run.model.norm == Norm::rmsnorm;
+  const double shared = copies ? 0.0 : stage.layer_checkpoint;
   switch (recompute.mode) {
     case RecomputeMode::full:
     case RecomputeMode::first_n:
-    case RecomputeMode::ops: return std::max(0.0, stage.layer_saved - stage.layer_checkpoint);
+    case RecomputeMode::ops: return std::max(0.0, stage.layer_saved - shared);
     case RecomputeMode::every_k:
-      return std::max(0.0,
-                      std::min(recompute.n, std::max(1, stage.layers)) * stage.layer_saved - stage.layer_checkpoint);
+      return std::max(0.0, std::min(recompute.n, std::max(1, stage.layers)) * stage.layer_saved - shared);
     default: return 0;
   }
 }
@@ -198,6 +216,7 @@ struct RankMemory {
   StateBytes states;
   Buffers buffers;
   double framework;
+  double workspaces;  ///< cuBLAS workspaces, which the caching allocator holds
 
   MemoryParts base(bool gradients) const noexcept {
     MemoryParts parts;
@@ -226,7 +245,6 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
   const bool gradients_from_start = accumulates || !training.stack.memory.gradients_freed;
 
   double in_flight = w.simulated.peak_bytes[at];
-  double head_inputs = 0;
   double current = 0, first = 0;
   for (int c = 0; c < per_rank; ++c) {
     const std::size_t index = at * static_cast<std::size_t>(per_rank) + static_cast<std::size_t>(c);
@@ -239,7 +257,6 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
     // The loss of the microbatch that is just done is counted apart; others in flight keep theirs.
     const double others = std::max(0.0, w.simulated.peak_live[index] - 1);
     in_flight += others * (w.ends.final_norm.bytes.saved + w.ends.head.bytes.saved);
-    head_inputs = w.ends.final_norm.bytes.saved;
   }
   double offloaded = 0;
   if (training.offload.activations == OffloadDevice::cpu && stage.layers > 0) {
@@ -272,10 +289,11 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
 
   if (stage.has_head) {
     MemoryParts parts = r.base(gradients_from_start);
-    parts.activations = whole(in_flight + head_inputs);
-    parts.transient = whole(r.buffers.gathered + w.ends.loss_peak + w.ends.head.bytes.saved -
-                            std::min(w.ends.head.bytes.saved, w.ends.loss_peak) + dummies);
-    parts.communication_buffers = whole(r.buffers.collectives);
+    const double input = w.ends.head_input;
+    parts.activations = whole(in_flight + w.ends.final_norm.bytes.saved + input);
+    const double loss = std::max(w.ends.loss_peak, w.ends.head.bytes.saved - input);
+    parts.transient = whole(r.buffers.gathered_at_loss + loss + dummies + r.workspaces);
+    parts.communication_buffers = whole(r.buffers.at_loss);
     set(out, Moment::loss, parts);
   }
   {
@@ -284,8 +302,9 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
       // One GPU, no accumulation: the head's gradient is the first to exist.
       parts.gradients = whole(std::min(r.states.gradients, w.ends.head_gradient));
     }
-    parts.activations = whole(in_flight + head_inputs);
-    parts.transient = whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits);
+    parts.activations = whole(in_flight);
+    parts.transient =
+        whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits + r.workspaces);
     parts.communication_buffers = whole(r.buffers.collectives);
     set(out, Moment::backward, parts);
   }
@@ -294,20 +313,21 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
     double activations = std::max(0.0, in_flight - current) + first;
     const StackMemory& memory = training.stack.memory;
     const bool frozen_units = training.peft.active() && training.framework == Framework::fsdp &&
-                              run.parallel.fsdp_version == 1 && w.rule.parameter_shards > 1;
+                              run.parallel.fsdp_version == 1 && run.parallel.dense_replicas() > 1;
     if (frozen_units && memory.retains_frozen_inputs) {
       // FSDP1 hangs its hook on the inputs of frozen units: nothing is freed, each layer passed adds its input's
       // gradient.
       activations = in_flight + std::max(0, stage.layers - 2) * stage.layer_checkpoint;
     }
     parts.activations = whole(activations);
-    parts.transient = whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits);
+    parts.transient =
+        whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits + r.workspaces);
     parts.communication_buffers = whole(r.buffers.collectives);
     set(out, Moment::backward_end, parts);
   }
   {
     MemoryParts parts = r.base(true);
-    parts.transient = whole(step_transient(run, w, stage, r.states) + dummies);
+    parts.transient = whole(step_transient(run, w, stage, r.states) + dummies + r.workspaces);
     set(out, Moment::optimizer_step, parts);
   }
   if (training.full_initialisation) {
@@ -381,6 +401,7 @@ void add_data_parallel_replicas(const Run& run, const EstimateWorkspace& w, Esti
 
 void estimate_memory(const Run& run, const EstimateWorkspace& w, Estimate& out) noexcept {
   const double framework = framework_bytes(run, w.topology);
+  const double workspaces = workspace_bytes(run);
   const int per_rank = schedule::chunks_per_rank(w.spec.shape);
   const std::size_t ranks = w.stages.size();
   out.stages.resize(ranks);
@@ -397,7 +418,7 @@ void estimate_memory(const Run& run, const EstimateWorkspace& w, Estimate& out) 
     if (w.spec.shape.kind == ScheduleKind::dualpipe) e.in_flight_microbatches = e.in_flight_chunks;
     e.forward_s = stage.forward_s;
     e.backward_s = stage.backward_s;
-    RankMemory rank{run, w, static_cast<int>(i), stage, stage.states, buffers_of(run, w, stage), framework};
+    RankMemory rank{run, w, static_cast<int>(i), stage, stage.states, buffers_of(run, w, stage), framework, workspaces};
     const Elsewhere elsewhere = move_states(run, w, rank.states);
     e.host_bytes = whole(elsewhere.host);
     e.nvme_bytes = whole(elsewhere.nvme);

@@ -165,6 +165,7 @@ void build_ends(const Run& run, EstimateWorkspace& w) noexcept {
   ends.head.time = unit_seconds(run, list, 0.5, false);
   collect_shapes(list, ends.head);
   const double rows = loss.shifted ? v.b * (v.s / v.c - 1) : tokens;
+  ends.head_input = v.w * v.s * v.b / (v.c * v.t_in) * v.h;
   ends.logits = rows * v.V / v.t;
   const double loss_traffic =
       memory_seconds(run.cluster.gpu, run.training.stack.timing.loss_bytes_per_logit * ends.logits);

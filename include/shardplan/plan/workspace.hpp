@@ -56,6 +56,7 @@ struct Ends {
   Unit final_norm;
   Unit head;                 ///< the LM head and the loss
   Unit mtp;                  ///< multi-token prediction: one block, its projection and one more pass of the head
+  double head_input = 0;     ///< bytes of the final norm's output as the head keeps it
   double loss_peak = 0;      ///< most bytes alive in the loss' forward and backward, the head's input apart
   double head_gradient = 0;  ///< bytes of the head's weight gradient in 16 bit, 0 where frozen
   double logits = 0;         ///< elements of this rank's logits
