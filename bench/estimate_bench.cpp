@@ -2,28 +2,14 @@
 // iteration makes.
 #include <benchmark/benchmark.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <new>
 #include <string>
 
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/run_file.hpp"
 #include "shardplan/plan/workspace.hpp"
-
-namespace {
-std::atomic<long> allocations{0};
-}
-
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "support/counting_new.hpp"
 
 namespace {
 
@@ -36,7 +22,7 @@ std::string text_of(const std::string& run) {
 
 void count_allocations(benchmark::State& state, long before) {
   state.counters["allocations"] =
-      benchmark::Counter(static_cast<double>(allocations - before), benchmark::Counter::kAvgIterations);
+      benchmark::Counter(static_cast<double>(test::allocations() - before), benchmark::Counter::kAvgIterations);
 }
 
 /// The physics: a legal run in, an estimate out.
@@ -49,7 +35,7 @@ void estimate_warm(benchmark::State& state, const std::string& name) {
   EstimateWorkspace workspace;
   Estimate result;
   estimate(read.run, workspace, result);
-  const long before = allocations;
+  const long before = test::allocations();
   for (auto _ : state) {
     estimate(read.run, workspace, result);
     benchmark::DoNotOptimize(result.time.step_s);
@@ -60,7 +46,7 @@ void estimate_warm(benchmark::State& state, const std::string& name) {
 /// From the text of a run file to a legal run: parsing, catalog, defaults, legality.
 void read_run(benchmark::State& state, const std::string& name) {
   const std::string text = text_of(name);
-  const long before = allocations;
+  const long before = test::allocations();
   for (auto _ : state) {
     io::ReadRun read = io::read_run(io::run_input_from_json(text), catalog::builtin_catalog());
     benchmark::DoNotOptimize(read.run);

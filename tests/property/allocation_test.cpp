@@ -1,26 +1,11 @@
 // A warm estimate allocates nothing: operator new is counted.
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "property/random_run.hpp"
 #include "property/sample.hpp"
 #include "shardplan/plan/workspace.hpp"
 #include "support/catch.hpp"
+#include "support/counting_new.hpp"
 #include "support/estimated.hpp"
 #include "support/process.hpp"
-
-namespace {
-std::atomic<long> allocations{0};
-}
-
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 using namespace shardplan;
 
@@ -30,9 +15,9 @@ long allocations_of_second_estimate(const Run& run) {
   EstimateWorkspace workspace;
   Estimate result;
   estimate(run, workspace, result);
-  const long before = allocations;
+  const long before = test::allocations();
   estimate(run, workspace, result);
-  return allocations - before;
+  return test::allocations() - before;
 }
 
 }  // namespace

@@ -1,0 +1,72 @@
+// What the documents show is what the program prints: every fenced block of README.md and docs/ that starts with
+// "$ shardplan ..." is run in the source folder and compared with standard output. SHARDPLAN_UPDATE=1 rewrites them.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/process.hpp"
+
+namespace {
+
+const std::string source = SHARDPLAN_SOURCE_DIR;
+
+std::vector<std::string> documents() {
+  std::vector<std::string> files = {source + "/README.md"};
+  for (const auto& entry : std::filesystem::directory_iterator(source + "/docs")) {
+    if (entry.path().extension() == ".md") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin() + 1, files.end());
+  return files;
+}
+
+std::vector<std::string> words(const std::string& line) {
+  std::istringstream in(line);
+  std::vector<std::string> result;
+  for (std::string word; in >> word;) result.push_back(word);
+  return result;
+}
+
+/// The document with each block's output as the program prints it now.
+std::string refreshed(const std::string& text, std::vector<std::string>& commands) {
+  std::istringstream in(text);
+  std::string result;
+  std::string line;
+  while (std::getline(in, line)) {
+    result += line + "\n";
+    if (line.rfind("```", 0) != 0 || line == "```") continue;
+    std::string first;
+    if (!std::getline(in, first)) break;
+    result += first + "\n";
+    bool shown = first.rfind("$ shardplan ", 0) == 0;
+    if (shown) {
+      commands.push_back(first);
+      std::vector<std::string> arguments = words(first.substr(2));
+      arguments.front() = SHARDPLAN_BINARY;
+      result += test::run_process(arguments, {}, source).out;
+    }
+    while (first != "```" && std::getline(in, line)) {
+      if (!shown || line == "```") result += line + "\n";
+      if (line == "```") break;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("documents show what the program prints") {
+  std::vector<std::string> commands;
+  for (const std::string& file : documents()) {
+    const std::string text = test::read_file(file);
+    const std::string now = refreshed(text, commands);
+    if (std::getenv("SHARDPLAN_UPDATE") != nullptr) std::ofstream(file, std::ios::binary) << now;
+    CAPTURE(file);
+    CHECK(text == now);
+  }
+  CHECK_FALSE(commands.empty());
+}
