@@ -44,7 +44,7 @@ Text stacked_bar(std::span<const BarPart> parts, double capacity, std::size_t ce
     used = std::max(used, stop);
   }
   if (draw_blocks && !over) {
-    const std::size_t eighth = static_cast<std::size_t>((total - static_cast<double>(used)) * 8 + 0.5);
+    const std::size_t eighth = static_cast<std::size_t>(std::llround((total - static_cast<double>(used)) * 8));
     if (eighth > 0 && used < cells) {
       bar += Text(eighth >= 8 ? std::string_view("█") : eighths[eighth], last);
       ++used;

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "sections.hpp"
@@ -75,7 +74,7 @@ std::vector<Text> communication_section(const Run& run, const Estimate& estimate
     times.push_back(call.time_s);
     exposed.push_back(call.exposed_s);
   }
-  const double quantum = scale.seconds * std::pow(10.0, -scale.decimals);
+  const double quantum = scale.quantum();
   const std::vector<std::int64_t> sent_text = round_parts(sent, unit_bytes(units), 100);
   const std::vector<std::int64_t> time_text = round_parts(times, quantum);
   const std::vector<std::int64_t> exposed_text = round_parts(exposed, quantum);

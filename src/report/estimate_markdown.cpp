@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -44,9 +43,10 @@ std::string memory_table(const Run& run, const Estimate& estimate, const Estimat
 
 std::string time_table(const Run& run, const Estimate& estimate) {
   const TimeScale scale = step_scale(run, estimate);
-  const double quantum = scale.seconds * std::pow(10.0, -scale.decimals);
+  const double quantum = scale.quantum();
   const std::vector<TimeRow> rows = time_rows(run, estimate);
   std::vector<double> times;
+  times.reserve(rows.size());
   for (const TimeRow& row : rows) times.push_back(row.time_s);
   const std::vector<std::int64_t> rounded = round_parts(times, quantum);
   const std::vector<std::int64_t> shares = round_shares(times);

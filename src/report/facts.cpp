@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "shardplan/report/number.hpp"
@@ -45,7 +44,7 @@ std::string exchange_note(const Run& run, const Estimate& estimate, GroupKind gr
     add("not overlapped (overlap.tp off)");
   } else if (sharding && !run.training.overlap.grad_reduce && !run.training.overlap.param_gather) {
     add("not overlapped (overlap off)");
-  } else if (hidden / scale.seconds >= 0.5 * std::pow(10.0, -scale.decimals)) {
+  } else if (hidden >= 0.5 * scale.quantum()) {
     add(fmt::format("{} more is hidden by overlap", scale.with_unit(hidden)));
   }
   return note;
@@ -54,7 +53,7 @@ std::string exchange_note(const Run& run, const Estimate& estimate, GroupKind gr
 /// Matrix products, attention and the rest. The estimate counts recomputation in them.
 std::string compute_note(const TimeEstimate& time, const TimeScale& scale) {
   const std::array<double, 3> parts = {time.gemm_s, time.attention_s, time.other_compute_s};
-  const double step = scale.seconds * std::pow(10.0, -scale.decimals);
+  const double step = scale.quantum();
   const std::vector<std::int64_t> rounded = round_parts(parts, step);
   const auto text = [&](std::size_t i) { return scale.text(static_cast<double>(rounded[i]) * step); };
   return fmt::format("{}gemm {}, attention {}, rest {}", time.recompute_s > 0 ? "with recompute: " : "", text(0),

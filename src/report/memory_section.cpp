@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "sections.hpp"
@@ -60,6 +61,7 @@ std::int64_t sum_of(const StageGroup& group, const PartColumn& column) {
 Text bar_of(const StageGroup& group, const std::vector<PartColumn>& columns, double capacity, std::size_t cells,
             const Style& style) {
   std::vector<BarPart> parts;
+  parts.reserve(columns.size());
   for (const PartColumn& column : columns) {
     parts.push_back({static_cast<double>(sum_of(group, column)), column.letter, column.role});
   }
@@ -233,7 +235,7 @@ std::vector<Text> part_lines(const Run& run, const Estimate& estimate, const Est
       if (bytes[i] == 0) continue;
       const BarPart bar = {values[i], part_names[i].letter, part_names[i].role};
       const double share = values[i] / static_cast<double>(peak.total());
-      const std::size_t own = static_cast<std::size_t>(share * static_cast<double>(cells) + 0.5);
+      const std::size_t own = static_cast<std::size_t>(std::llround(share * static_cast<double>(cells)));
       largest = std::max(largest, share);
       table.add({Text(part_names[i].word), hundredths_text(parts[i]),
                  fixed_text(static_cast<double>(shares[i]) / 10, 1) + "%",

@@ -155,6 +155,8 @@ TimeScale time_scale(double time_s) noexcept {
 
 std::string TimeScale::text(double time_s) const { return fixed_text(time_s / seconds, decimals, 1000); }
 
+double TimeScale::quantum() const noexcept { return seconds / static_cast<double>(power_of_ten(decimals)); }
+
 std::string TimeScale::with_unit(double time_s) const { return fmt::format("{} {}", text(time_s), unit); }
 
 std::string seconds_text(double time_s) { return time_scale(time_s).with_unit(time_s); }

@@ -115,7 +115,7 @@ Text pad_right(Text text, std::size_t width) {
   return own < width ? text += spaces(width - own) : text;
 }
 
-Text pad_left(Text text, std::size_t width) {
+Text pad_left(const Text& text, std::size_t width) {
   const std::size_t own = text.width();
   return own < width ? spaces(width - own) + text : text;
 }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "sections.hpp"
 #include "shardplan/report/bar.hpp"
@@ -41,7 +40,7 @@ std::vector<Text> time_section(const Run& run, const Estimate& estimate, const E
     times.push_back(row.time_s);
     longest = std::max(longest, row.time_s / estimate.time.step_s);
   }
-  const double quantum = scale.seconds * std::pow(10.0, -scale.decimals);
+  const double quantum = scale.quantum();
   const std::vector<std::int64_t> rounded = round_parts(times, quantum);
   const std::vector<std::int64_t> shares = round_shares(times);
 

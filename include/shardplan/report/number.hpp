@@ -45,6 +45,7 @@ struct TimeScale {
   int decimals = 2;
   std::string text(double time_s) const;       ///< without the unit
   std::string with_unit(double time_s) const;  ///< "32.45 s"
+  double quantum() const noexcept;             ///< seconds of the last digit
 };
 TimeScale time_scale(double time_s) noexcept;
 /// A time with its own scale.

@@ -48,7 +48,7 @@ Text spaces(std::size_t count);
 
 /// Padded with spaces to a width; wider text is returned as it is.
 Text pad_right(Text text, std::size_t width);
-Text pad_left(Text text, std::size_t width);
+Text pad_left(const Text& text, std::size_t width);
 
 /// Breaks at spaces to lines of at most `width` characters, later ones indented; a longer word is cut.
 std::vector<Text> wrap(const Text& text, std::size_t width, std::size_t indent);
