@@ -89,7 +89,7 @@ std::vector<Text> communication_section(const Run& run, const Estimate& estimate
   const auto sum = [](const std::vector<std::int64_t>& parts) {
     return std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
   };
-  table.add({Text("total", Role::heading), "", "", "", "", "", Text(hundredths_text(sum(sent_text)), Role::heading),
+  table.add({"", "", "", Text("total", Role::heading), "", "", Text(hundredths_text(sum(sent_text)), Role::heading),
              Text(time_of(sum(time_text)), Role::heading), Text(time_of(sum(exposed_text)), Role::heading)});
   std::string head = "Communication of one GPU per step";
   if (estimate.stages.size() > 1) head += fmt::format(", {} {}", stage_word(run), estimate.communication_stage);

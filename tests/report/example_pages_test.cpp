@@ -39,6 +39,7 @@ void check_pages(const std::string& name, const Run& run) {
       test::check_widths(text, width);
       if (width >= 60) test::check_time_sums(text);
       if (width >= 80) test::check_memory_sums(text);
+      if (width >= 80 && detail) test::check_communication_sums(text);
       if (width == 100 && !detail) {
         CAPTURE(text);
         CHECK(test::lines_of(text).size() <= 30);

@@ -130,4 +130,30 @@ inline void check_time_sums(const std::string& text) {
   CHECK(std::abs(percent - 100) < 1e-6);
 }
 
+/// The communication table's sent, time and exposed columns sum to their total.
+inline void check_communication_sums(const std::string& text) {
+  bool inside = false;
+  std::vector<double> sums(3, 0.0);
+  for (const std::string& line : lines_of(text)) {
+    if (line.rfind("Communication", 0) == 0) inside = true;
+    if (!inside) continue;
+    std::vector<double> numbers;
+    std::istringstream in(line);
+    std::string word;
+    double value = 0;
+    while (in >> word) {
+      if (number_of(word, value)) numbers.push_back(value);
+    }
+    if (numbers.size() < 3) continue;
+    const bool total = line.find(" total ") != std::string::npos;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const double last = numbers[numbers.size() - 3 + i];
+      if (total) CHECK(std::abs(sums[i] - last) < 1e-6);
+      sums[i] += last;
+    }
+    if (total) return;
+  }
+  CHECK_FALSE(inside);  // a table has a total
+}
+
 }  // namespace test
