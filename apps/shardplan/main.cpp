@@ -6,7 +6,6 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,9 +25,8 @@ void complain(std::string_view text) { std::fwrite(text.data(), 1, text.size(), 
 /// Puts a result in its place; a full disk must not look like success.
 int deliver(OutputFile& file, std::string_view text, int status) {
   const std::string failure = file.commit(text);
-  if (failure.empty()) return status;
-  complain(fmt::format("shardplan: {}\n", failure));
-  return exit_input;
+  if (!failure.empty()) complain(fmt::format("shardplan: {}\n", failure));
+  return failure.empty() ? status : exit_input;
 }
 
 int reject(const Diagnostics& problems, const Arguments& arguments) {
@@ -42,9 +40,9 @@ int run(std::span<const char* const> words) {
   const std::string_view name = words.front();
   if (name == "--version") return deliver(file, "shardplan " SHARDPLAN_VERSION "\n", exit_ok);
   if (name == "--help" || name == "-h") return deliver(file, long_help(), exit_ok);
-  const auto is_named = [&](const Command& command) { return command.name == name; };
-  const auto command = std::find_if(commands().begin(), commands().end(), is_named);
-  if (command == commands().end()) return reject(unknown_command(name), {});
+  const auto all = commands();
+  const auto command = std::find_if(all.begin(), all.end(), [&](const Command& c) { return c.name == name; });
+  if (command == all.end()) return reject(unknown_command(name), {});
 
   const ParsedLine line = parse_command_line(*command, words.subspan(1));
   if (line.help) return deliver(file, command_help(*command), exit_ok);
@@ -61,9 +59,8 @@ int run(std::span<const char* const> words) {
   return status;
 }
 
-int report_bug(const char* what) {
-  complain(fmt::format("shardplan {} bug: {}; please report it with the command line and its input files\n",
-                       SHARDPLAN_VERSION, what));
+int report_bug(std::string_view what) {
+  complain(fmt::format("shardplan " SHARDPLAN_VERSION " bug: {}; please report it with what you ran\n", what));
   return exit_internal;
 }
 
