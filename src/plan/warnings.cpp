@@ -40,10 +40,10 @@ void memory_warnings(const Run& run, const Estimate& estimate, Warnings& warning
   if (!estimate.fits_gpu && parallel.dense_replicas() > 1 && !sharded) {
     warnings.push_back(
         {"weights_replicated", framework == Framework::deepspeed ? "/parallel/zero_stage" : "/parallel/fsdp",
-         fmt::format(
-             "{} of {} keeps a whole copy of this rank's weights on each of {} data-parallel GPUs, so more GPUs "
-             "do not make it fit; shard them (fsdp full_shard, zero_stage 3), or take a larger card",
-             name(framework), fmt::format("zero_stage {}", parallel.zero_stage), parallel.dense_replicas())});
+         fmt::format("{} keeps a whole copy of this rank's {:.2f} GiB of weights on each of {} data-parallel GPUs, so "
+                     "more of them do not make it fit; shard the weights (fsdp full_shard, zero_stage 3), or take a "
+                     "larger card",
+                     name(framework), gib(estimate.stages.front().peak().parameters), parallel.dense_replicas())});
   }
   const std::int64_t capacity = estimate.capacity_bytes;
   const std::int64_t framework_bytes = estimate.stages.empty() ? 0 : estimate.stages.front().peak().framework;

@@ -51,7 +51,7 @@ TEST_CASE("a dash is a word, a negative number a value") {
   CHECK(given(line) == "model=- tp=-1 dp=");
 }
 
-TEST_CASE("--help is seen among other flags") {
+TEST_CASE("the flag --help is seen among other flags") {
   CHECK(parse({"run.json", "--tp", "8", "--help"}).help);
   CHECK(parse({"-h"}).help);
   CHECK_FALSE(parse({"run.json"}).help);

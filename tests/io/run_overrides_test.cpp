@@ -97,7 +97,7 @@ TEST_CASE("a problem that a flag caused names the command line and the flag") {
   CHECK_THAT(test::problem_lines(nothing.problems), test::Contains("command line: /cluster: is required"));
 }
 
-TEST_CASE("--microbatches counts microbatches of the data that comes out") {
+TEST_CASE("the flag --microbatches counts microbatches of the data that comes out") {
   const auto read = read_with(R"({"parallel": {"pipeline": 2}, "training": {"global_batch_size": 999,
       "micro_batch_size": 2}})",
                               {{"/microbatches", "12", "--microbatches"}, {"/parallel/tensor", "2", "--tp"}});
