@@ -42,7 +42,7 @@ class FieldWriter {
   JsonWriter& out_;
 };
 
-void write_parallel(JsonWriter& out, const Parallel& parallel) {
+void write_parallel(JsonWriter& out, const Draft& draft, const Parallel& parallel) {
   FieldWriter fields(out);
   out.begin_object("parallel");
   fields.integer(Field::tensor, parallel.tensor);
@@ -54,7 +54,7 @@ void write_parallel(JsonWriter& out, const Parallel& parallel) {
   fields.integer(Field::data, parallel.data);
   fields.boolean(Field::sequence_parallel, parallel.sequence_parallel);
   fields.integer(Field::zero_stage, parallel.zero_stage);
-  if (parallel.fsdp == Fsdp::none) {
+  if (parallel.fsdp == Fsdp::none && !draft.given.has(Field::fsdp)) {
     fields.null(Field::fsdp);
   } else {
     fields.choice(Field::fsdp, parallel.fsdp);
@@ -141,20 +141,19 @@ void write_peft(JsonWriter& out, const Peft& peft) {
   out.end_object();
 }
 
-void write_offload(JsonWriter& out, const Offload& offload) {
+void write_offload(JsonWriter& out, const Draft& draft, const Offload& offload) {
+  if (!draft.given.has(Field::offload)) return out.null("offload");
   FieldWriter fields(out);
-  const bool none = offload.optimizer == OffloadDevice::none && offload.parameters == OffloadDevice::none &&
-                    offload.activations == OffloadDevice::none;
-  if (none) return out.null("offload");
   out.begin_object("offload", Lines::one);
-  const auto device = [&](Field field, OffloadDevice value) {
-    if (value != OffloadDevice::none) fields.choice(field, value);
-  };
-  device(Field::offload_optimizer, offload.optimizer);
-  device(Field::offload_parameters, offload.parameters);
-  device(Field::offload_activations, offload.activations);
-  if (offload.activation_layers >= 0) fields.integer(Field::activation_layers, offload.activation_layers);
-  if (offload.optimizer != OffloadDevice::none) fields.number(Field::optimizer_fraction, offload.optimizer_fraction);
+  fields.choice(Field::offload_optimizer, offload.optimizer);
+  fields.choice(Field::offload_parameters, offload.parameters);
+  fields.choice(Field::offload_activations, offload.activations);
+  if (offload.activation_layers >= 0) {
+    fields.integer(Field::activation_layers, offload.activation_layers);
+  } else {
+    fields.null(Field::activation_layers);
+  }
+  fields.number(Field::optimizer_fraction, offload.optimizer_fraction);
   out.end_object();
 }
 
@@ -204,7 +203,7 @@ void write_training(JsonWriter& out, const Draft& draft, const Training& trainin
   fields.number(Field::moe_imbalance, training.moe_imbalance);
   out.end_object();
   write_peft(out, training.peft);
-  write_offload(out, training.offload);
+  write_offload(out, draft, training.offload);
   out.begin_object("overlap", Lines::one);
   fields.boolean(Field::overlap_grad_reduce, training.overlap.grad_reduce);
   fields.boolean(Field::overlap_param_gather, training.overlap.param_gather);
@@ -237,7 +236,7 @@ std::string resolved_run_json(const Draft& draft, const Run& run, std::string_vi
   out.json("model", model.empty() ? "null" : model);
   out.json("cluster", cluster.empty() ? "null" : cluster);
   out.integer(member_of(Field::num_gpus), run.num_gpus);
-  write_parallel(out, run.parallel);
+  write_parallel(out, draft, run.parallel);
   write_training(out, draft, run.training);
   write_requirements(out, run.require);
   out.begin_array("defaults");

@@ -248,6 +248,7 @@ TEST_CASE("the resolved run reads back as the same run") {
           "training": {"offload": {"optimizer": "cpu", "parameters": "cpu", "activations": "cpu"}}, "require": {"min_mfu": 0.4}})",
       R"({"parallel": {"zero_stage": 3, "zeropp": {"hpz": true}}, "training": {"offload": {"optimizer": "nvme"}}})",
       R"({"parallel": {"pipeline": 2, "layers_per_stage": [15, 17]}})",
+      R"({"parallel": {"fsdp": "none"}, "training": {"framework": "fsdp", "offload": {"activations": "none"}}})",
   };
   for (const char* snippet : snippets) {
     const io::ReadRun first = test::read_snippet(snippet);
