@@ -54,9 +54,10 @@ namespace shardplan::cli {
 /// How a result is to look: flags, environment and terminal taken together.
 struct OutputStyle {
   Format format = Format::text;
-  report::Style page;   ///< width, colour, characters, unit of sizes
-  bool quiet = false;   ///< the first line only
-  bool detail = false;  ///< operators and communication too
+  report::Style page;             ///< width, colour, characters, unit of sizes
+  bool quiet = false;             ///< the first line only
+  bool detail = false;            ///< operators and communication too
+  std::string_view picture = {};  ///< of the command's `pictures`, when --format names one
 };
 
 /// What a command answers. Either `problems` or `result` is filled.
@@ -78,8 +79,9 @@ struct Command {
   std::string_view arguments;  ///< in the usage line, e.g. "[RUN.json]"
   std::string_view summary;    ///< one line
   std::vector<std::string_view> examples;
-  std::vector<std::span<const Flag>> flags;  ///< in the order of --help
-  std::size_t most_words = 1;                ///< how many arguments that are not flags it takes
+  std::vector<std::span<const Flag>> flags;         ///< in the order of --help
+  std::span<const std::string_view> pictures = {};  ///< what --format takes besides text, json, markdown and csv
+  std::size_t most_words = 1;                       ///< how many arguments that are not flags it takes
   Outcome (*run)(const Arguments& arguments, const OutputStyle& style) = nullptr;
 };
 

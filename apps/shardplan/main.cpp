@@ -47,7 +47,7 @@ int run(std::span<const char* const> words) {
   const ParsedLine line = parse_command_line(*command, words.subspan(1));
   if (line.help) return deliver(file, command_help(*command), exit_ok);
   if (!line.problems.empty()) return reject(line.problems, line.arguments);
-  const Result<OutputStyle> style = output_style(line.arguments);
+  const Result<OutputStyle> style = output_style(line.arguments, command->pictures);
   if (!style.ok()) return reject(style.problems, line.arguments);
   const std::string failure = file.open(std::string(line.arguments.value("output").value_or("")));
   if (!failure.empty()) return reject(usage_problem(failure).problems, line.arguments);

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
+#include <vector>
 
 #include "shardplan/io/suggest.hpp"
 #include "terminal.hpp"
@@ -12,12 +15,11 @@ namespace shardplan::cli {
 namespace {
 
 /// The index of the value of `--name` in `legal`; 0, the default, where the flag is absent. Another value is a problem.
-template <std::size_t N>
-std::size_t choice(const Arguments& arguments, std::string_view name, const std::array<std::string_view, N>& legal,
+std::size_t choice(const Arguments& arguments, std::string_view name, std::span<const std::string_view> legal,
                    Diagnostics& problems) {
   const std::optional<std::string_view> value = arguments.value(name);
   if (!value) return 0;
-  for (std::size_t i = 0; i < N; ++i) {
+  for (std::size_t i = 0; i < legal.size(); ++i) {
     if (legal[i] == *value) return i;
   }
   const std::vector<std::string_view> words(legal.begin(), legal.end());
@@ -37,14 +39,19 @@ bool result_is_a_file(const Arguments& arguments) {
 
 }  // namespace
 
-Result<OutputStyle> output_style(const Arguments& arguments) {
+Result<OutputStyle> output_style(const Arguments& arguments, std::span<const std::string_view> pictures) {
   Result<OutputStyle> result;
   OutputStyle& style = result.value;
-  style.format = static_cast<Format>(choice(arguments, "format", names_of<Format>, result.problems));
+  std::vector<std::string_view> formats(names_of<Format>.begin(), names_of<Format>.end());
+  formats.insert(formats.end(), pictures.begin(), pictures.end());
+  choice(arguments, "format", formats, result.problems);
   // --json is --format json: the later of the two holds.
   for (const GivenFlag& given : arguments.flags) {
-    if (given.flag->name == "json") style.format = Format::json;
-    if (given.flag->name == "format") style.format = parse_name<Format>(given.value).value_or(Format::text);
+    if (given.flag->name != "json" && given.flag->name != "format") continue;
+    const bool json = given.flag->name == "json";
+    style.format = json ? Format::json : parse_name<Format>(given.value).value_or(Format::text);
+    const auto picture = std::find(pictures.begin(), pictures.end(), std::string_view(given.value));
+    style.picture = json || picture == pictures.end() ? std::string_view() : *picture;
   }
   style.page.units = choice(arguments, "units", std::array<std::string_view, 2>{"gib", "gb"}, result.problems) == 1
                          ? report::Units::gb

@@ -1,1 +1,1 @@
-target_sources(shardplan PRIVATE schedule_spec.cpp)
+target_sources(shardplan PRIVATE chrome_trace.cpp schedule_spec.cpp)

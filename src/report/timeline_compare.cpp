@@ -1,0 +1,109 @@
+// Other schedules beside the one that is drawn.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "shardplan/report/number.hpp"
+#include "timeline_parts.hpp"
+
+namespace shardplan::report {
+namespace {
+
+using schedule::Alternative;
+
+double most_of(const std::vector<double>& values) { return *std::max_element(values.begin(), values.end()); }
+
+std::string_view reason_for(ScheduleKind kind) {
+  switch (kind) {
+    case ScheduleKind::one_f_one_b: return "backwards start early and free memory";
+    case ScheduleKind::interleaved:
+    case ScheduleKind::bfs: return "smaller chunks, a shorter ramp";
+    case ScheduleKind::zb_h1:
+    case ScheduleKind::zb_h2: return "W fills the drain";
+    case ScheduleKind::zb_v: return "W fills the drain, both ends on stage 0";
+    case ScheduleKind::dualpipe:
+    case ScheduleKind::dualpipe_v: return "microbatches from both ends";
+    default: return "microbatches overlap";
+  }
+}
+
+std::string peaks_text(const std::vector<double>& peaks) {
+  constexpr std::size_t most_listed = 16;
+  if (peaks.size() > most_listed) return fmt::format(" up to {:.4g}", most_of(peaks));
+  std::string text;
+  for (const double peak : peaks) text += fmt::format(" {:.4g}", peak);
+  return text;
+}
+
+/// Faster, no more parameters, and no more activations or at least none of the memory-hungry kind.
+const Alternative* better(const std::vector<Alternative>& all, const Alternative& now, bool same_chunks) {
+  const Alternative* best = nullptr;
+  for (const Alternative& other : all) {
+    if (same_chunks && other.shape.v != now.shape.v) continue;
+    if (other.makespan >= now.makespan || other.parameter_copies > now.parameter_copies) continue;
+    if (most_of(other.peak_stages) > most_of(now.peak_stages) * (1 + 1e-9)) continue;
+    if (best == nullptr || other.makespan < best->makespan) best = &other;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<Text> next_lines(const schedule::StepView& step, const std::vector<Alternative>& all,
+                             const TimelineOptions& options) {
+  std::vector<std::string> lines;
+  const schedule::Shape& shape = step.spec.shape;
+  const auto now =
+      std::find_if(all.begin(), all.end(), [&](const Alternative& a) { return a.shape.kind == shape.kind; });
+  if (now != all.end()) {
+    const Alternative* best = better(all, *now, true);
+    if (best == nullptr) best = better(all, *now, false);
+    if (best != nullptr) {
+      lines.push_back(fmt::format("--schedule {}{}   bubble {}, makespan {}, in flight{}: {}", name(best->shape.kind),
+                                  best->shape.v != shape.v ? fmt::format(" --vpp {}", best->shape.v) : "",
+                                  percent_text(best->bubble), time_text(best->makespan, options),
+                                  peaks_text(best->peak_stages), reason_for(best->shape.kind)));
+    }
+  }
+  // (p - 1)/(vm + p - 1) <= 5% where vm >= 19 (p - 1).
+  constexpr double small_bubble = 0.05;
+  const bool closed = shape.kind == ScheduleKind::gpipe || shape.kind == ScheduleKind::one_f_one_b ||
+                      shape.kind == ScheduleKind::interleaved;
+  if (closed && shape.p > 1 && step.result.bubble_of_total() > small_bubble) {
+    int m = (19 * (shape.p - 1) + shape.v - 1) / shape.v;
+    if (shape.kind == ScheduleKind::interleaved) m = (m + shape.p - 1) / shape.p * shape.p;
+    lines.push_back(
+        shape.v == 1
+            ? fmt::format("m >= {} for a bubble <= 5% (19(p-1)); the common \"m >= 20p\" asks for {}", m, 20 * shape.p)
+            : fmt::format("m >= {} for a bubble <= 5% (19(p-1)/v, a multiple of p)", m));
+  }
+  std::vector<Text> texts;
+  for (const std::string& line : lines) {
+    const Text head(texts.empty() ? "Next  " : "      ", Role::heading);
+    bool first = true;
+    for (const Text& part : wrap(Text(line), static_cast<std::size_t>(options.style.width) - 6, 2)) {
+      texts.push_back((first ? head : spaces(6)) + part);
+      first = false;
+    }
+  }
+  return texts;
+}
+
+Table alternatives_table(const std::vector<Alternative>& all, ScheduleKind current, const TimelineOptions& options) {
+  Table table({{"schedule"},
+               {"vpp", Align::right, {}, 2},
+               {"bubble", Align::right},
+               {"makespan", Align::right},
+               {"held", Align::right, "stages"},
+               {"parameters", Align::right, "x model", 1}});
+  for (const Alternative& row : all) {
+    const bool marked = row.shape.kind == current;
+    table.add(
+        {Text(fmt::format("{}{}", name(row.shape.kind), marked ? " *" : ""), marked ? Role::heading : Role::plain),
+         Text(std::to_string(row.shape.v)), Text(percent_text(row.bubble)), Text(time_text(row.makespan, options)),
+         Text(fmt::format("{:.4g}", most_of(row.peak_stages))), Text(fmt::format("{:.4g}", row.parameter_copies))});
+  }
+  return table;
+}
+
+}  // namespace shardplan::report
