@@ -10,6 +10,8 @@ run=${1:-configs/runs/llama-3.1-70b-128xh100.json}
   cmake --preset release -DSHARDPLAN_BUILD_BENCH=ON $(launcher)
   cmake --build build/release --target shardplan_cli process_bench
 } >&2
+printf '%-5s ' 'true'  # what starting any process costs here
+build/release/bench/process_bench --runs "${RUNS:-300}" /bin/true
 for format in text json; do
   printf '%-5s ' "$format"
   build/release/bench/process_bench --runs "${RUNS:-300}" --max-ms 10 --max-mib 20 \
