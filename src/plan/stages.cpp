@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "shardplan/physics/layer_inputs.hpp"
+#include "shardplan/plan/legality.hpp"
 #include "shardplan/plan/workspace.hpp"
 
 namespace shardplan {
@@ -13,6 +14,9 @@ schedule::Shape shape_of(const Run& run) noexcept {
   shape.p = run.parallel.pipeline;
   shape.v = run.parallel.virtual_pipeline;
   shape.m = static_cast<int>(run.microbatches());
+  if (shape.kind == ScheduleKind::interleaved) {
+    shape.group = plan::interleaved_group(run.training.framework, shape.p, run.microbatches());
+  }
   return shape;
 }
 

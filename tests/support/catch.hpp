@@ -19,8 +19,8 @@ inline auto StartsWith(const std::string& text) { return Catch::Matchers::Starts
 #else
 #include <catch2/catch.hpp>
 namespace test {
-using Catch::Detail::Approx;
 using Catch::WithinRel;
+using Catch::Detail::Approx;
 using Catch::Matchers::WithinAbs;
 inline auto Contains(const std::string& text) { return Catch::Matchers::Contains(text); }
 inline auto StartsWith(const std::string& text) { return Catch::Matchers::StartsWith(text); }
