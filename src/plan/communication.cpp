@@ -276,15 +276,16 @@ Collective op_of(CollectiveName name) noexcept {
 double stage_sent(const EstimateWorkspace& w, const Stage& stage, const DataCalls& calls, double sends, double m,
                   double message) noexcept {
   double sent = m * sends * message;
-  for (const CollectiveSum& sum : stage.total.collectives) sent += m * sum.sent;
+  const double through = schedule::microbatches_per_chunk(w.spec.shape);
+  for (const CollectiveSum& sum : stage.total.collectives) sent += through * sum.sent;
   for (const DataCall& call : calls) sent += call.passes * sent_share(call.op, call.ranks.size) * call.bytes;
-  (void)w;
   return sent;
 }
 
 void write_rows(const Run& run, const EstimateWorkspace& w, const Stage& stage, const DataCalls& calls, double sends,
                 double p2p_exposed, Estimate& out) noexcept {
   const double m = static_cast<double>(run.microbatches());
+  const double through = schedule::microbatches_per_chunk(w.spec.shape);
   out.communication.count = 0;
   out.sent = SentBytes{};
   const auto add = [&out](CommunicationCall& row) {
@@ -308,11 +309,11 @@ void write_rows(const Run& run, const EstimateWorkspace& w, const Stage& stage, 
     row.group = group_of(which);
     row.group_size = w.topology.group(row.group).size;
     row.scope = w.topology.group(row.group).scope;
-    row.calls_per_step = whole(m * sum.calls);
+    row.calls_per_step = whole(through * sum.calls);
     row.message_bytes = whole(sum.message);
-    row.sent_bytes_per_step = whole(m * sum.sent);
-    row.time_s = m * sum.time_s;
-    row.exposed_s = m * sum.exposed_s;
+    row.sent_bytes_per_step = whole(through * sum.sent);
+    row.time_s = through * sum.time_s;
+    row.exposed_s = through * sum.exposed_s;
     add(row);
   }
   if (sends > 0) {
@@ -349,6 +350,7 @@ void write_rows(const Run& run, const EstimateWorkspace& w, const Stage& stage, 
 
 void estimate_communication(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept {
   const double m = static_cast<double>(run.microbatches());
+  const double through = schedule::microbatches_per_chunk(w.spec.shape);  // dualpipe: half of them each way
   const double message = boundary_message(run);
   double most = -1;
   int busiest = 0;
@@ -360,7 +362,7 @@ void estimate_communication(const Run& run, EstimateWorkspace& w, Estimate& out)
     stage.exposed_by_group_s.fill(0);
     for (std::size_t k = 0; k < collective_count; ++k) {
       const std::size_t group = static_cast<std::size_t>(group_of(static_cast<CollectiveName>(k)));
-      stage.exposed_by_group_s[group] += m * stage.total.collectives[k].exposed_s;
+      stage.exposed_by_group_s[group] += through * stage.total.collectives[k].exposed_s;
     }
     for (const DataCall& call : calls) {
       const double exposed = exposed_seconds(stage, call, seconds_of(run, call), m);

@@ -227,11 +227,26 @@ void build_ends(const Run& run, EstimateWorkspace& w) noexcept {
     ends.mtp.time.backward_s += ends.head.time.backward_s;
     ends.mtp.time.weight_gradient_s += ends.head.time.weight_gradient_s;
     ends.mtp.time.gemm_s += ends.head.time.gemm_s;
+    for (std::size_t i = 0; i < collective_count; ++i) {
+      const CollectiveSum& head = ends.head.collectives[i];
+      CollectiveSum& sum = ends.mtp.collectives[i];
+      sum.calls += head.calls;
+      sum.message = std::max(sum.message, head.message);
+      sum.sent += head.sent;
+      sum.time_s += head.time_s;
+      sum.exposed_s += head.exposed_s;
+    }
     ends.mtp.forward_exposed_s += ends.head.forward_exposed_s;
     ends.mtp.backward_exposed_s += ends.head.backward_exposed_s;
     if (times > 1) {
       UnitWeights more = ends.mtp.weights;
       for (std::int64_t i = 1; i < model.mtp_layers; ++i) ends.mtp.weights += more;
+      for (CollectiveSum& sum : ends.mtp.collectives) {
+        sum.calls *= times;
+        sum.sent *= times;
+        sum.time_s *= times;
+        sum.exposed_s *= times;
+      }
       ends.mtp.bytes.kept *= times;
       ends.mtp.bytes.saved *= times;
       ends.mtp.time.forward_s *= times;

@@ -23,8 +23,8 @@ LayerOptions whole_model_options(const Model& model) noexcept;
 /// The loss of the run.
 LossBytes loss_bytes_for(const Run& run) noexcept;
 
-/// Autocast over fp32 weights: fp32 residual stream, 16-bit copies of the weights. FSDP gathers 16-bit weights, so there
-/// autocast finds nothing to cast.
+/// Autocast over fp32 weights: fp32 residual stream, 16-bit copies of the weights. FSDP gathers 16-bit weights, so
+/// there autocast finds nothing to cast.
 bool autocast_over_fp32(const Run& run) noexcept;
 
 /// An fp32 norm in front of a quantised linear makes the residual stream and the MLP fp32 (k-bit preparation, or

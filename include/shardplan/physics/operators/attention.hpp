@@ -81,7 +81,7 @@ Operator<N> rotary(const Symbols<N>& v, N rotated_width) {
 /// a2a exchanges q, k, v and the output: Ulysses, arXiv:2309.14509).
 template <class N>
 void context_collectives(const Symbols<N>& v, const LayerOptions& o, N query_width, N key_width, N value_width,
-                         int context, OperatorList<N>& list) {
+                         N output_width, int context, OperatorList<N>& list) {
   if (!o.context) return;
   const N tokens = v.s * v.b / v.c;
   const N key_value = v.w * tokens * (key_width + value_width);
@@ -113,7 +113,7 @@ void context_collectives(const Symbols<N>& v, const LayerOptions& o, N query_wid
     case ContextComm::a2a:
       call.name = CollectiveName::cp_all_to_all;
       call.op = Collective::all_to_all;
-      call.message = v.w * tokens * (query_width + (key_width + value_width) / 2.0);
+      call.message = v.w * tokens * (query_width + key_width + value_width + output_width) / 2.0;
       call.sent = (v.c - 1.0) / v.c * call.message;
       call.forward_calls = 2;
       call.backward_calls = 2;
@@ -184,7 +184,7 @@ void grouped_query_attention(const Symbols<N>& v, const LayerOptions& o, const A
     attention.shard = Shard::tensor;
   }
   list.operators.add(attention);
-  context_collectives(v, o, query, key, value, context, list);
+  context_collectives(v, o, query, key, value, v.a * v.d_v / v.t, context, list);
   LinearSpec<N> out;
   out.name = "attention_output";
   out.in = v.a * v.d_v;
@@ -284,7 +284,7 @@ void latent_attention(const Symbols<N>& v, const LayerOptions& o, const Attentio
   attention.also_covered = Covered::mla_up_proj;  // q, k and v are the up-projections' outputs
   attention.saved_also_recomputed = attention.saved - v.w * tokens * (2.0 * query + value);
   list.operators.add(attention);
-  context_collectives(v, o, query, query, value, context, list);
+  context_collectives(v, o, query, query, value, value, context, list);
   LinearSpec<N> out;
   out.name = "attention_output";
   out.in = v.a * v.d_v;
