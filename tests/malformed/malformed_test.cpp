@@ -10,7 +10,7 @@
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SHARDPLAN_INSTRUMENTED)
 constexpr double time_limit_s = 20;  // instrumented
 #else
 constexpr double time_limit_s = 1;

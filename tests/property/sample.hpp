@@ -6,7 +6,7 @@
 
 namespace test {
 
-#if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
+#if defined(SHARDPLAN_INSTRUMENTED) || !defined(NDEBUG)
 constexpr int slow_build_divisor = 10;  // instrumented or with assertions: a tenth of the sample
 #else
 constexpr int slow_build_divisor = 1;

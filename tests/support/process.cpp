@@ -3,12 +3,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -80,7 +81,6 @@ ProcessResult run_process(const std::vector<std::string>& arguments, const std::
   Pipe in;
   Pipe out;
   Pipe err;
-  const auto begin = std::chrono::steady_clock::now();
   const pid_t child = fork();
   if (child < 0) return result;
   if (child == 0) {
@@ -113,8 +113,12 @@ ProcessResult run_process(const std::vector<std::string>& arguments, const std::
     }
   }
   int status = 0;
-  waitpid(child, &status, 0);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  rusage used{};
+  wait4(child, &status, 0, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  result.seconds = seconds(used.ru_utime) + seconds(used.ru_stime);
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result;
 }

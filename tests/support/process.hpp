@@ -10,7 +10,7 @@ struct ProcessResult {
   int status = -1;  ///< exit status; 128 + signal when a signal ended it; -1 when it could not be started
   std::string out;
   std::string err;
-  double seconds = 0;
+  double seconds = 0;  ///< of processor time, so that a busy machine does not count
 };
 
 /// Runs `arguments[0]` with the rest, `input` on its standard input, in `folder` ("" = here). Both streams are captured
