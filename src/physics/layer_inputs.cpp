@@ -111,7 +111,7 @@ LayerOptions options_for(const Run& run, const LayerKind& kind, bool frozen_inpu
     o.adapted = peft.targets;
     o.quantized = peft.quant != Quantization::none;
     o.quantized_keeps_input = training.stack.memory.quantized_linear_keeps_input;
-    o.index_copy_adapters = training.stack.memory.index_copy_adapters;
+    o.fused_qkv_adapters = training.stack.memory.fused_qkv_adapters;
     o.adapter_fused = peft.fused;
     o.dora = peft.method == PeftMethod::dora;
     const bool cast = peft.adapter_dtype == DType::fp32 && !training.autocast && !o.activations_fp32;

@@ -43,6 +43,7 @@ struct Buffers {
   double collectives = 0;       ///< buckets, reduce-scatter inputs, receive buffers
   double gathered_at_loss = 0;  ///< of `gathered`, what is there when the loss is computed
   double at_loss = 0;           ///< of `collectives`
+  double lasting = 0;           ///< of `collectives`, what lives as long as the model
   double root_gradient = 0;     ///< unsharded gradient of the head, alive from the loss on
 };
 
@@ -76,14 +77,14 @@ Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stag
     } else {
       buffers.gathered = std::min(memory.gathered_layers, std::max(1, stage.layers)) * layer;
       if (memory.root_unit_gathered) buffers.gathered += width * stage.root;
-      // FSDP1 has freed the last layer by then; FSDP2 keeps it for the backward pass that follows.
-      buffers.gathered_at_loss = parallel.fsdp_version == 1 ? width * stage.root : buffers.gathered;
+      // FSDP1 has freed the last layer by then; FSDP2 users keep it for the backward pass that follows (torchtitan
+      // parallelize_llama.py, reshard_after_forward false for the last block).
+      buffers.gathered_at_loss = width * stage.root + (parallel.fsdp_version == 1 ? 0.0 : layer);
     }
     if (stage.has_head) buffers.root_gradient = w.ends.head_gradient;
     if (memory.fp32_reduce_scatter_input && trains) {
       buffers.collectives = bytes_of(training.grad_dtype) * stage.largest_layer;
     }
-    buffers.at_loss = parallel.fsdp_version == 1 ? 0 : buffers.collectives;
     if (parallel.grad_sync == GradSync::last && run.microbatches() > 1) {
       // Unsharded gradients while accumulating: of every unit that holds a parameter that trains, FSDP1's flat
       // parameters with their frozen ones inside.
@@ -111,6 +112,13 @@ Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stag
     }
     buffers.gathered_at_loss = buffers.gathered;
     buffers.at_loss = buffers.collectives;
+  }
+  if (training.framework == Framework::ddp && parallel.dense_replicas() > 1 && !memory.gradient_bucket_views) {
+    // DistributedDataParallel reduces copies of the gradients, in buckets that live as long as the model.
+    const Weights& weights = stage.weights.dense;
+    buffers.lasting = w.rule.gradient_bytes * weights.trained + w.rule.adapter_gradient_bytes * weights.adapters;
+    buffers.collectives += buffers.lasting;
+    buffers.at_loss += buffers.lasting;
   }
   if (parallel.pipeline > 1 && training.framework != Framework::textbook) {
     const double tokens =
@@ -140,8 +148,9 @@ double recomputed_bytes(const Run& run, const Stage& stage) noexcept {
   const double shared = copies ? 0.0 : stage.layer_checkpoint;
   switch (recompute.mode) {
     case RecomputeMode::full:
-    case RecomputeMode::first_n:
-    case RecomputeMode::ops: return std::max(0.0, stage.layer_saved - shared);
+    case RecomputeMode::first_n: return std::max(0.0, stage.layer_saved - shared);
+    // What was kept is not made again.
+    case RecomputeMode::ops: return std::max(0.0, stage.layer_saved - stage.layer_kept);
     case RecomputeMode::every_k:
       return std::max(0.0, std::min(recompute.n, std::max(1, stage.layers)) * stage.layer_saved - shared);
     default: return 0;
@@ -283,15 +292,17 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
   const double dummies = dummy_gradients(run, stage);
   const double layer_output =
       checkpoints_layers(training.recompute) && training.kernels.reentrant_checkpoint ? stage.layer_checkpoint : 0.0;
-  const double inside = recomputed_bytes(run, stage) + stage.transient.gradient + stage.transient.inner +
-                        stage.transient.weight_gradient + layer_output;
+  const double inside = recomputed_bytes(run, stage) + stage.transient.total() + layer_output;
   const double kept_logits = training.keep_logits ? 4.0 * w.ends.logits : 0.0;
 
   if (stage.has_head) {
     MemoryParts parts = r.base(gradients_from_start);
     const double input = w.ends.head_input;
     parts.activations = whole(in_flight + w.ends.final_norm.bytes.saved + input);
-    const double loss = std::max(w.ends.loss_peak, w.ends.head.bytes.saved - input);
+    const HeadPeaks& peaks = w.ends.head_peaks;
+    // Cached placeholders of weight gradients are counted once, among the dummies.
+    const double made = training.kernels.te_dummy_wgrad ? 0.0 : peaks.weight_gradient;
+    const double loss = std::max({peaks.loss, peaks.product + made, w.ends.head.bytes.saved - input});
     parts.transient = whole(r.buffers.gathered_at_loss + loss + dummies + r.workspaces);
     parts.communication_buffers = whole(r.buffers.at_loss);
     set(out, Moment::loss, parts);
@@ -328,6 +339,7 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
   {
     MemoryParts parts = r.base(true);
     parts.transient = whole(step_transient(run, w, stage, r.states) + dummies + r.workspaces);
+    parts.communication_buffers = whole(r.buffers.lasting);
     set(out, Moment::optimizer_step, parts);
   }
   if (training.full_initialisation) {

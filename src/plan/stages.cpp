@@ -82,13 +82,12 @@ void add_layers(const Unit& unit, int count, Chunk& chunk, Stage& stage) noexcep
   add_time(unit, count, 0, chunk);
   const double elements = unit.weights.dense.held() + unit.weights.expert.held();
   stage.largest_layer = std::max(stage.largest_layer, elements);
-  const double holds =
-      unit.transient.gradient + unit.transient.inner + unit.transient.weight_gradient + unit.bytes.saved;
-  const double before =
-      stage.transient.gradient + stage.transient.inner + stage.transient.weight_gradient + stage.layer_saved;
+  const double holds = unit.transient.total() + unit.bytes.saved;
+  const double before = stage.transient.total() + stage.layer_saved;
   if (holds > before) {
     stage.transient = unit.transient;
     stage.layer_saved = unit.bytes.saved;
+    stage.layer_kept = unit.bytes.kept;
     stage.layer_checkpoint = unit.bytes.checkpoint;
   }
 }
@@ -98,6 +97,7 @@ void fill_chunk(const Run& run, const EstimateWorkspace& w, Chunk& chunk, Stage&
   const Recompute& recompute = run.training.recompute;
   const bool every_k = recompute.mode == RecomputeMode::every_k;
   const bool first_n = recompute.mode == RecomputeMode::first_n;
+  const double elements_before = stage.weights.dense.held() + stage.weights.expert.held();
   int layer = chunk.first_layer;
   const int end = chunk.first_layer + chunk.layers;
   while (layer < end) {
@@ -147,6 +147,7 @@ void fill_chunk(const Run& run, const EstimateWorkspace& w, Chunk& chunk, Stage&
     stage.root += ends.final_norm.weights.dense.held() + ends.head.weights.dense.held();
     stage.has_head = true;
   }
+  chunk.elements = stage.weights.dense.held() + stage.weights.expert.held() - elements_before;
   const double per_microbatch = run.training.stack.timing.host_per_microbatch_s;
   chunk.forward_s += per_microbatch / 2;
   chunk.backward_s += per_microbatch / 2;

@@ -42,7 +42,7 @@ struct LayerOptions {
   bool expert = false;
   bool expert_tensor = false;
   bool attention_copy_for_a2a = false;  ///< Transformer Engine keeps the output before and after Ulysses' all-to-all
-  bool index_copy_adapters = false;
+  bool fused_qkv_adapters = false;      ///< q, k and v adapters share one dropped input (LitGPT LoRAQKVLinear)
 };
 
 }  // namespace shardplan

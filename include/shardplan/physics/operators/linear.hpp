@@ -33,7 +33,8 @@ struct LinearSpec {
   N input_tokens{};  ///< rows of the input that are kept for backward
   N width{};         ///< bytes of an element of the input
   bool bias = false;
-  bool input_already_kept = false;  ///< another operator keeps the same storage
+  bool input_already_kept = false;   ///< another operator keeps the same storage
+  bool adapters_share_copy = false;  ///< one dropped input for all adapters of the product
   Shard shard = Shard::tensor;
 };
 
@@ -63,7 +64,8 @@ Operator<N> linear(const Symbols<N>& v, const LayerOptions& o, const LinearSpec<
       any_plain_adapter = true;
     } else {
       const N mask = o.adapter_mask ? 1.0 : 0.0;
-      copies = copies + (N(o.adapter_copy_bytes) + mask) * spec.input_tokens * in_local;
+      const N copy = (N(o.adapter_copy_bytes) + mask) * spec.input_tokens * in_local;
+      copies = spec.adapters_share_copy ? copy : copies + copy;
     }
   }
   op.rows = out_local;
