@@ -19,20 +19,6 @@ double seconds_of(const Run& run, const DataCall& call) noexcept {
   return call.passes * call.units * collective_seconds(run.cluster, call.op, call.ranks, sent);
 }
 
-/// When one rank may start to reduce a chunk's gradients (schedules.md section 5). Megatron-LM launches a chunk's
-/// reduction on every rank in the same slot (align_grad_reduce): rank r waits r backward slots of the next chunk.
-double reduce_start(const Run& run, const EstimateWorkspace& w, std::size_t rank, int chunk) noexcept {
-  const schedule::Shape& shape = w.spec.shape;
-  const std::size_t at = rank * static_cast<std::size_t>(schedule::chunks_per_rank(shape)) +
-                         static_cast<std::size_t>(chunk);
-  const double ready = w.simulated.grad_ready[at];
-  const bool aligned = run.training.framework == Framework::megatron && shape.kind == ScheduleKind::interleaved;
-  if (!aligned || chunk == 0) return ready;
-  const double slots = std::max(1, shape.group);
-  const double next = w.simulated.grad_ready[at - 1];
-  return ready + std::min(static_cast<double>(rank), slots) / slots * (next - ready);
-}
-
 /// What a reduction that is made once a step sticks out behind the rank's last backward. Each chunk's part starts in
 /// its last backward, bucket by bucket, and the parts follow one another.
 double reduce_tail(const Run& run, const EstimateWorkspace& w, std::size_t rank, const DataCall& call,
@@ -48,7 +34,7 @@ double reduce_tail(const Run& run, const EstimateWorkspace& w, std::size_t rank,
     const Chunk& chunk = w.chunks[first + static_cast<std::size_t>(c)];
     const double share = elements > 0 ? chunk.elements / elements : 1.0 / chunks;
     const double during = hidden_behind_pass * (chunk.forward_s + chunk.backward_s);
-    done = std::max(done, reduce_start(run, w, rank, c) - during) + share * seconds;
+    done = std::max(done, gradient_reduce_start(run, w, rank, c) - during) + share * seconds;
   }
   return std::max(seconds * (1 - call.hidden), done - end);
 }
@@ -228,6 +214,20 @@ void write_rows(const Run& run, const EstimateWorkspace& w, std::size_t rank, co
 }
 
 }  // namespace
+
+/// When one rank may start to reduce a chunk's gradients (schedules.md section 5). Megatron-LM launches a chunk's
+/// reduction on every rank in the same slot (align_grad_reduce): rank r waits r backward slots of the next chunk.
+double gradient_reduce_start(const Run& run, const EstimateWorkspace& w, std::size_t rank, int chunk) noexcept {
+  const schedule::Shape& shape = w.spec.shape;
+  const std::size_t at =
+      rank * static_cast<std::size_t>(schedule::chunks_per_rank(shape)) + static_cast<std::size_t>(chunk);
+  const double ready = w.simulated.grad_ready[at];
+  const bool aligned = run.training.framework == Framework::megatron && shape.kind == ScheduleKind::interleaved;
+  if (!aligned || chunk == 0) return ready;
+  const double slots = std::max(1, shape.group);
+  const double next = w.simulated.grad_ready[at - 1];
+  return ready + std::min(static_cast<double>(rank), slots) / slots * (next - ready);
+}
 
 void estimate_communication(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept {
   const double m = static_cast<double>(run.microbatches());

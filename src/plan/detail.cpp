@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "overheads.hpp"
 #include "shardplan/physics/layer_inputs.hpp"
 #include "shardplan/plan/workspace.hpp"
 
@@ -126,6 +127,10 @@ EstimateDetail estimate_detail(const Run& run) {
   detail.head_saved_bytes = whole(w.ends.head.bytes.saved);
   const HeadPeaks& peaks = w.ends.head_peaks;
   detail.head_peak_bytes = whole(std::max(peaks.loss, peaks.product + peaks.weight_gradient));
+  detail.overheads = overhead_details(run, w.topology);
+  Estimate ignored;
+  run_pipeline(run, w, ignored);
+  detail.timeline = step_timeline(run, w);
   detail.backward_transient_bytes = whole(backward_transient(run, w));
   return detail;
 }

@@ -121,6 +121,12 @@ struct EstimateWorkspace {
 double layer_call_seconds(const Run& run, const Topology& topology, const LayerCollective<double>& call,
                           double top_k) noexcept;
 
+/// When one rank may start to reduce a chunk's gradients as a whole, where the reduction overlaps.
+double gradient_reduce_start(const Run& run, const EstimateWorkspace& w, std::size_t rank, int chunk) noexcept;
+
+/// The simulated step of every rank, for a workspace whose pipeline has run.
+StepTimeline step_timeline(const Run& run, EstimateWorkspace& w);
+
 // The steps of an estimate, in order; each reads what the ones before it filled in.
 void build_units(const Run& run, EstimateWorkspace& w) noexcept;
 void build_stages(const Run& run, EstimateWorkspace& w) noexcept;
