@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -77,6 +78,14 @@ void check_words(const std::map<std::string, std::string>& rows, Field field) {
   for (const std::string_view word : names_of<Enum>) {
     CAPTURE(name(field), word);
     CHECK(quotes(row_of(rows, name(field)), word));
+  }
+}
+
+/// Every key of a JSON value, those of objects that hold data under `skipped` left out.
+void collect_keys(const nlohmann::json& value, std::string_view skipped, std::set<std::string>& keys) {
+  for (const auto& [key, member] : value.items()) {
+    if (value.is_object()) keys.insert(key);
+    if (key != skipped && member.is_structured()) collect_keys(member, skipped, keys);
   }
 }
 
@@ -202,4 +211,21 @@ TEST_CASE("docs/run.md says what each stack sets") {
     flag("overlap.tp", stack.overlap.tp, plain.overlap.tp);
     flag("overlap.p2p", stack.overlap.p2p, plain.overlap.p2p);
   }
+}
+
+TEST_CASE("docs/output.md names every member of the JSON") {
+  const test::ProcessResult ran =
+      test::run_process({SHARDPLAN_BINARY, "estimate", "configs/runs/mixtral-8x7b-64xh100.json", "--json", "--detail",
+                         "--measured", "tflops_per_gpu=400", "--sp"},
+                        {}, SHARDPLAN_SOURCE_DIR);
+  CAPTURE(ran.err);
+  REQUIRE(ran.status <= 1);
+  std::set<std::string> keys;
+  collect_keys(nlohmann::json::parse(ran.out), "run", keys);
+  const std::string text = document("output.md");
+  for (const std::string& key : keys) {
+    CAPTURE(key);
+    CHECK(quotes(text, key));
+  }
+  CHECK(keys.size() > 90);
 }
