@@ -95,6 +95,13 @@ LayerTransient layer_transient(const Symbols<double>& v, const LayerOptions& o, 
     largest.offer(TransientPoint::column_input,
                   inputs + factors * product + (adds ? factors * weight_gradient : 0.0) - behind);
   }
+  if (o.context && o.context_comm == ContextComm::all_gather) {
+    const double keys = v.w * tokens * (v.k * v.d + v.k * v.d_v) / v.t_kv;
+    const double queries = v.w * tokens * (v.a * v.d + v.a * v.d_v) / v.t;
+    const double behind =
+        kept_behind(list, [](const Operator<double>& op) { return op.kind == OperatorKind::attention; });
+    largest.offer(TransientPoint::context_gather, 2.0 * v.c * keys + keys + queries - behind);
+  }
   if (o.attention == AttentionKernel::eager && kind.attention.kind != AttentionKind::none) {
     const bool selective = recompute.mode == RecomputeMode::selective;
     largest.offer(TransientPoint::attention_core, attention_core_point(v, o, list, selective));

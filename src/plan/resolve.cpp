@@ -251,8 +251,9 @@ Warnings resolve(const Draft& draft, Run& run) {
   const bool asked_sequence_parallel =
       draft.given.has(Field::sequence_parallel) && draft.run.parallel.sequence_parallel;
   if (asked_sequence_parallel && run.parallel.tensor == 1 && all_usable(draft, FieldSet(Field::tensor))) {
-    warnings.push_back({"sequence_parallel_no_effect", std::string(name(Field::sequence_parallel)),
-                        "tensor is 1, so there is nothing to split the sequence over; the numbers are those without it"});
+    warnings.push_back(
+        {"sequence_parallel_no_effect", std::string(name(Field::sequence_parallel)),
+         "tensor is 1, so there is nothing to split the sequence over; the numbers are those without it"});
   }
   if (run.parallel.tensor > 1 && run.model.has_experts() && !draft.given.has(Field::expert_tensor) &&
       all_usable(draft, FieldSet(Field::tensor, Field::model, Field::expert_tensor))) {

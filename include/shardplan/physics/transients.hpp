@@ -13,10 +13,10 @@
 namespace shardplan {
 
 /// The points of a layer's backward pass that can hold most.
-enum class TransientPoint : std::uint8_t { last_linear, activation, column_input, attention_core };
+enum class TransientPoint : std::uint8_t { last_linear, activation, column_input, context_gather, attention_core };
 template <>
-inline constexpr std::array<std::string_view, 4> names_of<TransientPoint> = {"last_linear", "activation",
-                                                                             "column_input", "attention_core"};
+inline constexpr std::array<std::string_view, 5> names_of<TransientPoint> = {
+    "last_linear", "activation", "column_input", "context_gather", "attention_core"};
 
 /// The parts of a layer's transient.
 struct LayerTransient {
@@ -33,7 +33,7 @@ struct LayerTransient {
 ///   stays: it is the gradient (a loop that set gradients to None), or waits unsharded for its unit (FSDP).
 enum class MadeGradient : std::uint8_t { added, stays };
 
-/// The largest of four points of one layer's backward, as parts. T tokens, P bytes of the MLP's product, Y of the
+/// The largest of five points of one layer's backward, as parts. T tokens, P bytes of the MLP's product, Y of the
 /// hidden state (1/t of it with sequence parallelism), Y' of the whole one (activations.md section 5, measured to the
 /// byte; memory.md section 3).
 ///   last linear:    d(product) P, its weight's gradient 2fh, with dropout its gradient less the mask Y - Y/2, with
@@ -42,6 +42,8 @@ enum class MadeGradient : std::uint8_t { added, stays };
 ///   column input:   with sequence parallelism, the gathered input and its gradient before they are scattered 2Y',
 ///                   d(gate, up) 2P, less all that the MLP kept behind it (Megatron-Core tensor_parallel/layers.py,
 ///                   LinearWithGradAccumulationAndAsyncCommunication.backward).
+///   context gather: with all-gathered keys and values, both and their gradients whole, the gradients of q, k, v and of
+///                   the output, less all that was kept behind the core.
 ///   attention core: unfused, the gradients of the probabilities (2as^2b, 4as^2b in fp32), of q, k, v and the output,
 ///   the scores
 ///                   again under selective recomputation, less all that was kept behind the core.
