@@ -23,8 +23,8 @@ double seconds_of(const Run& run, const DataCall& call) noexcept {
 /// reduction on every rank in the same slot (align_grad_reduce): rank r waits r backward slots of the next chunk.
 double reduce_start(const Run& run, const EstimateWorkspace& w, std::size_t rank, int chunk) noexcept {
   const schedule::Shape& shape = w.spec.shape;
-  const std::size_t at = rank * static_cast<std::size_t>(schedule::chunks_per_rank(shape)) +
-                         static_cast<std::size_t>(chunk);
+  const std::size_t at =
+      rank * static_cast<std::size_t>(schedule::chunks_per_rank(shape)) + static_cast<std::size_t>(chunk);
   const double ready = w.simulated.grad_ready[at];
   const bool aligned = run.training.framework == Framework::megatron && shape.kind == ScheduleKind::interleaved;
   if (!aligned || chunk == 0) return ready;
