@@ -39,7 +39,7 @@ double reduce_tail(const Run& run, const EstimateWorkspace& w, std::size_t rank,
   return std::max(seconds * (1 - call.hidden), done - end);
 }
 
-/// What the step waits for. The flush and the warm-up of the pipeline hide more: `apply_gaps`.
+/// What the step waits for. The flush and the warm-up of the pipeline hide more: gaps_of.
 double exposed_seconds(const Run& run, const EstimateWorkspace& w, std::size_t rank, const DataCall& call,
                        double seconds) noexcept {
   if (!call.overlaps) return seconds;

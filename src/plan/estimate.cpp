@@ -1,5 +1,7 @@
 #include "shardplan/plan/estimate.hpp"
 
+#include <cmath>
+
 #include "shardplan/physics/layer_inputs.hpp"
 #include "shardplan/physics/parameters.hpp"
 #include "shardplan/plan/workspace.hpp"
@@ -31,7 +33,7 @@ std::int64_t adapter_parameters(const Run& run) noexcept {
   OperatorList<double> head;
   head_operators(with_rank(model.kinds.front()), o, model, LossBytes{}, false, false, head);
   for (const Operator<double>& op : head.operators) total += op.adapter_parameters;
-  return static_cast<std::int64_t>(total + 0.5);
+  return std::llround(total);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "shardplan/plan/saturate.hpp"
 #include "shardplan/schedule/shape.hpp"
@@ -40,6 +41,7 @@ void resolve_layout(const Draft& draft, Run& run) {
     run.num_gpus = static_cast<int>(std::clamp<std::int64_t>(gpus, 1, most_gpus));
   }
   const std::int64_t ranks_of_a_replica = saturating_product({parallel.tensor, parallel.pipeline, parallel.context});
+  assert(ranks_of_a_replica > 0);
   const std::int64_t replicas = std::max<std::int64_t>(1, run.num_gpus / ranks_of_a_replica);
   fill(draft, Field::data, parallel.data, static_cast<int>(replicas));
   fill(draft, Field::zero_stage, parallel.zero_stage, 0);

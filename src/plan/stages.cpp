@@ -165,7 +165,7 @@ void build_stages(const Run& run, EstimateWorkspace& w) noexcept {
     w.first_layers[static_cast<std::size_t>(i)] = first;
     first += run.parallel.layers_per_chunk[static_cast<std::size_t>(i)];
   }
-  w.chunks.assign(static_cast<std::size_t>(ranks * per_rank), Chunk{});
+  w.chunks.assign(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(per_rank), Chunk{});
   w.stages.resize(static_cast<std::size_t>(ranks));
   w.forward.resize(static_cast<std::size_t>(virtual_stages));
   w.backward.resize(static_cast<std::size_t>(virtual_stages));
@@ -175,8 +175,9 @@ void build_stages(const Run& run, EstimateWorkspace& w) noexcept {
   for (int rank = 0; rank < ranks; ++rank) {
     Stage& stage = w.stages[static_cast<std::size_t>(rank)];
     stage = Stage{};
+    const std::size_t first_chunk = static_cast<std::size_t>(rank) * static_cast<std::size_t>(per_rank);
     for (int c = 0; c < per_rank; ++c) {
-      Chunk& chunk = w.chunks[static_cast<std::size_t>(rank * per_rank + c)];
+      Chunk& chunk = w.chunks[first_chunk + static_cast<std::size_t>(c)];
       chunk.stage = schedule::stage_of(shape, rank, c);
       const std::size_t vs = static_cast<std::size_t>(chunk.stage);
       chunk.first_layer = w.first_layers[vs];
