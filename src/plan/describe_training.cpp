@@ -106,6 +106,11 @@ Words describe_training(Rule rule, const Subject& subject) {
       return {fmt::format("\"{}\": {} has no {} rate", name(training.precision), run.cluster.gpu.name,
                           name(training.precision)),
               precisions_of(run.cluster.gpu)};
+    case Rule::fp8_param_gather:
+      return {fmt::format("true with precision \"{}\" under {}: fp8 weights are gathered by Megatron's distributed "
+                          "optimizer and by FSDP2 with recipe \"tensorwise\"",
+                          name(training.precision), name(training.framework)),
+              "precision \"fp8\" with framework \"megatron\" and zero_stage 1, or leave param_gather out"};
     case Rule::fp8_recipe_gpu:
       return {
           fmt::format("\"{}\" needs a Blackwell GPU (compute capability 10.0), {} has {}.{}", name(training.fp8_recipe),

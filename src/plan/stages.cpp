@@ -35,6 +35,7 @@ void add_unit(const Unit& unit, double times, Stage& stage) noexcept {
     s.trained_vectors *= times;
     s.trained_factored *= times;
     s.trained_hidden *= times;
+    s.narrow *= times;
     s.frozen *= times;
     s.frozen_norms *= times;
     s.quantized *= times;
