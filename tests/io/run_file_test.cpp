@@ -138,7 +138,7 @@ TEST_CASE("a misspelt field is taken for the one it looks like, so that the chec
   REQUIRE(read.problems.size() == 2);
   CHECK(read.problems[0].message == "unknown field; did you mean \"tensor\"?");
   CHECK(read.problems[1].message == "3: tensor 8 x pipeline 4 x context 1 x data 3 = 96 GPUs, but num_gpus is 128");
-  CHECK(read.problems[1].way_out == "leave \"data\" out (it becomes 4), or set num_gpus to 96");
+  CHECK(read.problems[1].way_out == "leave /parallel/data out (it becomes 4), or set /num_gpus to 96");
 }
 
 TEST_CASE("a flood of unknown fields ends in a count") {

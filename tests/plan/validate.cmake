@@ -1,1 +1,1 @@
-shardplan_test(plan_validate_test validate_rules_test.cpp)
+shardplan_test(plan_validate_test validate_rules_test.cpp warnings_test.cpp)
