@@ -134,13 +134,23 @@ std::vector<Text> answer_lines(const Run& run, const Estimate& estimate, const E
 std::vector<Text> action_lines(const Estimate& estimate, const EstimateTextOptions& options) {
   const std::size_t page = static_cast<std::size_t>(std::max(options.style.width, 1));
   const std::size_t count = std::min<std::size_t>(options.actions.size(), 3);
+  // Flags longer than this stand on a line of their own, so that they do not push the others' effects off the page.
+  const std::size_t longest = page / 2;
   std::size_t flags = 0;
-  for (std::size_t i = 0; i < count; ++i) flags = std::max(flags, display_width(options.actions[i].flags));
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t width = display_width(options.actions[i].flags);
+    if (width <= longest) flags = std::max(flags, width);
+  }
   std::vector<Text> lines;
   for (std::size_t i = 0; i < count; ++i) {
     const Action& action = options.actions[i];
     Text line(i > 0 ? "      " : estimate.fits ? "Next  " : "Fix   ", Role::heading);
-    line += pad_right(Text(action.flags), flags) + Text("  " + action.effect);
+    if (display_width(action.flags) > longest) {
+      append(lines, wrap(line + Text(action.flags), page, 8));
+      line = Text("        " + action.effect);
+    } else {
+      line += pad_right(Text(action.flags), flags) + Text("  " + action.effect);
+    }
     const Text reason = action.reason.empty() ? Text() : Text(": " + action.reason, Role::dim);
     append(lines, wrap(line.width() + reason.width() <= page ? line + reason : line, page, 8));
   }
