@@ -176,6 +176,7 @@ class Reader {
       reads_stdin_ = *value == "-";
       const Source source = find_source(CatalogKind::models, *value, origin_of("/model"), catalog_, result_.problems);
       model_ = source.stated;
+      result_.files.push_back(source.file);
       read_model_source(source, draft(), result_.problems);
     } else {
       problem("/model", "is required: a built-in name (shardplan list models), a config.json's path or an object");
@@ -185,6 +186,7 @@ class Reader {
       const Source source =
           find_source(CatalogKind::clusters, *value, origin_of("/cluster"), catalog_, result_.problems);
       cluster_ = source.stated;
+      result_.files.push_back(source.file);
       read_cluster_source(source, catalog_, draft(), result_.problems);
     } else {
       problem("/cluster", "is required: a built-in name (shardplan list clusters), a file's path or an object");
