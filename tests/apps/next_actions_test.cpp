@@ -40,9 +40,13 @@ std::string edited(const std::string& flags, const std::string& more) {
   };
   std::string line;
   bool skip = false;
-  for (const std::string& word : words_of(flags)) {
-    if (word.rfind("--", 0) == 0) skip = is_replaced(word);
-    if (!skip) line += word + " ";
+  const std::vector<std::string> words = words_of(flags);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    // --set fsdp=null is the flag --fsdp in other words.
+    const bool set = words[i] == "--set" && i + 1 < words.size();
+    if (words[i].rfind("--", 0) == 0)
+      skip = is_replaced(set ? "--" + words[i + 1].substr(0, words[i + 1].find('=')) : words[i]);
+    if (!skip) line += words[i] + " ";
   }
   return line + more;
 }
