@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "file_kind.hpp"
+#include "model_dropout.hpp"
 #include "object_reader.hpp"
 #include "override_apply.hpp"
 #include "run_fields.hpp"
@@ -69,7 +71,12 @@ class Reader {
       return false;
     }
     root_ = *input_.text->value;
-    if (root_.is_object()) return true;
+    if (root_.is_object()) {
+      Diagnostics other = wrong_kind(root_, FileKind::run, file_);
+      if (other.empty()) return true;
+      result_.problems = std::move(other);
+      return false;
+    }
     problem("", quoted(root_) + " is not a run file, which is an object");
     locate(*input_.text, result_.problems);
     return false;
@@ -176,6 +183,7 @@ class Reader {
       reads_stdin_ = *value == "-";
       const Source source = find_source(CatalogKind::models, *value, origin_of("/model"), catalog_, result_.problems);
       model_ = source.stated;
+      model_json_ = source.value;
       result_.files.push_back(source.file);
       read_model_source(source, draft(), result_.problems);
     } else {
@@ -270,6 +278,10 @@ class Reader {
               fmt::format("{} microbatches x micro_batch_size x data = {}, more than {}", draft().microbatches, batch,
                           largest_global_batch));
     }
+    const bool drops = draft().given.has(Field::dropout) || draft().given.has(Field::attention_dropout);
+    if (model_json_ != nullptr && !drops) {
+      if (auto warning = unused_dropout(*model_json_)) result_.warnings.push_back(std::move(*warning));
+    }
     for (const Warning& warning : plan::run_warnings(result_.run)) result_.warnings.push_back(warning);
     if (!dropped_data_.empty()) {
       result_.notes.push_back(
@@ -283,6 +295,7 @@ class Reader {
     for (Diagnostic& found : result_.problems) {
       if (found.file != file_ || found.line != 0) continue;
       const Override* change = cause_of(found.pointer);
+      as_typed(found, change);
       if (ways_ == Ways::tried) try_ways(found, change != nullptr || !input_.text);
       if (change == nullptr) continue;
       found.file = std::string(command_line);
@@ -301,6 +314,22 @@ class Reader {
       problem("", fmt::format("{} more problems", more));
     }
     if (result_.ok()) result_.run_json = resolved_run_json(draft(), result_.run, model_, cluster_);
+  }
+
+  /// A number that a double had to round ("1e+20") is said as it was written.
+  void as_typed(Diagnostic& found, const Override* change) const {
+    const json* value = find_pointer(root_, found.pointer);
+    if (value == nullptr || !value->is_number_float()) return;
+    const std::string rounded = quoted(*value);
+    if (found.message.compare(0, rounded.size(), rounded) != 0) return;
+    std::string written;
+    if (change != nullptr && change->pointer == found.pointer) {
+      written = change->value;
+    } else if (change == nullptr && input_.text) {
+      written = text_at(*input_.text, found.pointer);
+    }
+    constexpr std::size_t longest = 60;
+    if (!written.empty() && written.size() <= longest) found.message.replace(0, rounded.size(), written);
   }
 
   /// Keeps of the ways out of a problem those that are one when typed, and says them in the words to type.
@@ -337,6 +366,7 @@ class Reader {
   std::string folder_;
   json root_;
   std::string model_;
+  std::shared_ptr<const json> model_json_;
   std::string cluster_;
   std::string dropped_data_;
   std::string dropped_for_;

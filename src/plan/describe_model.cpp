@@ -72,6 +72,21 @@ std::string balanced_split(const Model& model, std::int64_t layers, int pipeline
   return list + "]";
 }
 
+/// Divisors of the experts that the GPUs of this layout have room for.
+Words describe_expert_count(const Subject& subject) {
+  const Parallel& parallel = subject.run.parallel;
+  const std::int64_t others = saturating_product({parallel.expert_tensor, parallel.pipeline});
+  std::vector<std::int64_t> legal;
+  for (std::int64_t d = 1; d <= std::min<std::int64_t>(subject.facts.experts, subject.run.num_gpus); ++d) {
+    if (subject.facts.experts % d == 0 && subject.run.num_gpus % saturating_product({d, others}) == 0) {
+      legal.push_back(d);
+    }
+  }
+  return {fmt::format(
+      "{} does not divide num_experts {}{}", parallel.expert, subject.facts.experts,
+      legal.empty() ? std::string() : fmt::format(" ({} do, and fit {} GPUs)", join(legal), subject.run.num_gpus))};
+}
+
 Words describe_expert_world(const Subject& subject) {
   const Parallel& parallel = subject.run.parallel;
   const std::int64_t others = saturating_product({parallel.expert_tensor, parallel.pipeline});
@@ -149,7 +164,7 @@ Words describe_model_split(Rule rule, const Subject& subject) {
                           tensor_choices(subject))};
     case Rule::experts_missing:
       return {fmt::format("{}: the model has no experts", parallel.expert), {set(Field::expert, "1")}};
-    case Rule::expert_count: return {not_a_divisor(parallel.expert, "num_experts", facts.experts)};
+    case Rule::expert_count: return describe_expert_count(subject);
     case Rule::expert_tensor_missing:
       return {fmt::format("{}: the model has no experts", parallel.expert_tensor), {set(Field::expert_tensor, "1")}};
     case Rule::expert_tensor_width:

@@ -58,7 +58,7 @@ const RuleCase cases[] = {
     {Rule::experts_missing, R"({"parallel": {"expert": 2}})", "/parallel/expert: 2: the model has no experts",
      "set /parallel/expert to 1", R"({"parallel": {"expert": 1}})"},
     {Rule::expert_count, R"({"model": "mixtral-8x7b", "num_gpus": 24, "parallel": {"expert": 3}})",
-     "/parallel/expert: 3 does not divide num_experts 8 (1, 2, 4, 8 do)", "",
+     "/parallel/expert: 3 does not divide num_experts 8 (1, 2, 4, 8 do, and fit 24 GPUs)", "",
      R"({"model": "mixtral-8x7b", "num_gpus": 24, "parallel": {"expert": 8}})"},
     {Rule::expert_tensor_missing, R"({"parallel": {"tensor": 2, "expert_tensor": 2}})",
      "/parallel/expert_tensor: 2: the model has no experts", "set /parallel/expert_tensor to 1",
