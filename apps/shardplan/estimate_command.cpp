@@ -104,6 +104,8 @@ Command estimate_command() {
   command.examples = {"shardplan estimate --model llama-3.1-70b --cluster dgx-h100 --gpus 128 --tp 8 --pp 4",
                       "shardplan estimate run.json --recompute full --json"};
   command.flags = {run_flags(), output_flags(), estimate_flags};
+  command.exit_zero = "it fits";
+  command.exit_one = "it does not fit; the result is printed all the same";
   command.most_words = 1;
   command.run = run_estimate;
   return command;

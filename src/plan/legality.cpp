@@ -379,6 +379,12 @@ bool has_schedule(Framework framework, ScheduleKind kind) noexcept {
   }
 }
 
+bool runs_attention(const Gpu& gpu, AttentionKernel kernel) noexcept {
+  if (gpu.major == 0 || kernel == AttentionKernel::eager) return true;
+  const int capability = 10 * gpu.major + gpu.minor;
+  return capability >= (kernel == AttentionKernel::flash_v1 ? 75 : 80);
+}
+
 int highest_zero_stage(Framework framework, bool pipeline) noexcept {
   switch (framework) {
     case Framework::textbook: return 3;

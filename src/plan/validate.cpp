@@ -146,7 +146,14 @@ Diagnostic describe_with(Rule rule, const Subject& subject) {
     words = describe_subject(rule, subject);
     if (!words.message.empty()) break;
   }
-  return {"", std::string(pointer_for(rule, subject.run)), std::move(words.message), std::move(words.way_out), 0, 0};
+  std::string text = text_of(words.ways);
+  return {"",
+          std::string(pointer_for(rule, subject.run)),
+          std::move(words.message),
+          std::move(text),
+          0,
+          0,
+          std::move(words.ways)};
 }
 
 }  // namespace
@@ -212,6 +219,14 @@ Warnings run_warnings(const Run& run) {
     warn("rope_beyond_max_position", Field::seq_length,
          fmt::format("{} is beyond the model's max_position_embeddings {}: rotary positions go on, quality may not",
                      run.training.seq_length, longest));
+  }
+  const Gpu& gpu = run.cluster.gpu;
+  if (!runs_attention(gpu, run.training.attention)) {
+    const bool first = run.training.attention == AttentionKernel::flash_v1;
+    warn("flash_needs_ampere", Field::attention,
+         fmt::format("attention \"{}\" needs compute capability {} and {} has {}.{}: the numbers are of a kernel that "
+                     "does not run there; attention \"eager\" does",
+                     name(run.training.attention), first ? "7.5" : "8.0 (Ampere)", gpu.name, gpu.major, gpu.minor));
   }
   if (run.training.peft.active() && run.training.peft.targets == 0) {
     warn("nothing_trainable", Field::peft_targets, "no matrix has an adapter: the model is frozen");

@@ -131,7 +131,7 @@ TEST_CASE("schedules side by side") {
   }
   CHECK(legal_alternatives(3, 4, 1, {}).size() == kinds - 3);  // no interleaved, dualpipe, dualpipe-v
   const std::string text = report::alternatives_table(all, ScheduleKind::zb_h1, {}).text({});
-  CHECK_THAT(text, test::Contains("zb-h1 *        1   11.1%        27            4                   1"));
+  CHECK_THAT(text, test::Contains("zb-h1 *        1   11.1%        27                 4                   1"));
 }
 
 TEST_CASE("activations over time end with nothing, and peak where the simulation says") {

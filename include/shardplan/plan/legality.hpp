@@ -209,6 +209,10 @@ int interleaved_group(Framework framework, int pipeline, std::int64_t microbatch
 /// Whether a framework offers a schedule for a pipeline of more than one stage.
 bool has_schedule(Framework framework, ScheduleKind kind) noexcept;
 
+/// Whether an attention kernel runs on a GPU: FlashAttention-2 needs compute capability 8.0, the first one 7.5. Of a
+/// GPU that is not CUDA's nothing is known against it.
+bool runs_attention(const Gpu& gpu, AttentionKernel kernel) noexcept;
+
 /// The highest zero_stage of a framework (with a pipeline of more than one stage).
 int highest_zero_stage(Framework framework, bool pipeline) noexcept;
 
