@@ -51,6 +51,7 @@ std::vector<double> aligned_grad_sync(const StepView& step, int rank) {
     ends.push_back(end);
   });
   std::vector<double> starts;
+  starts.reserve(last.size());
   for (const std::size_t slot : last) {
     starts.push_back(ends[std::min(slot + static_cast<std::size_t>(rank), ends.size() - 1)]);
   }
