@@ -36,7 +36,7 @@ void estimate_warm(benchmark::State& state, const std::string& name) {
   Estimate result;
   estimate(read.run, workspace, result);
   const long before = test::allocations();
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     estimate(read.run, workspace, result);
     benchmark::DoNotOptimize(result.time.step_s);
   }
@@ -47,7 +47,7 @@ void estimate_warm(benchmark::State& state, const std::string& name) {
 void read_run(benchmark::State& state, const std::string& name) {
   const std::string text = text_of(name);
   const long before = test::allocations();
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     io::ReadRun read = io::read_run(io::run_input_from_json(text), catalog::builtin_catalog());
     benchmark::DoNotOptimize(read.run);
   }

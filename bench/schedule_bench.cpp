@@ -52,7 +52,7 @@ void simulate_step(benchmark::State& state, ScheduleKind kind, int p, int m, int
   PipelineWorkspace workspace;
   PipelineResult result;
   simulate(spec, workspace, result);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     simulate(spec, workspace, result);
     benchmark::DoNotOptimize(result.makespan);
   }
@@ -66,7 +66,7 @@ void simulate_step(benchmark::State& state, ScheduleKind kind, int p, int m, int
 void write_order(benchmark::State& state, ScheduleKind kind, int p, int m, int v) {
   const Shape shape{kind, p, m, v, 0, BackwardOrder::fifo};
   Program program;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     write_program(shape, program);
     benchmark::DoNotOptimize(program.repeats.data());
   }
@@ -77,7 +77,7 @@ void closed_form(benchmark::State& state) {
   const Shape shape{ScheduleKind::gpipe, 16, 256, 1, 0, BackwardOrder::fifo};
   const Stages stages(shape);
   const PipelineSpec spec = stages.spec(shape);
-  for (auto _ : state) benchmark::DoNotOptimize(makespan_closed_form(spec));
+  for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(makespan_closed_form(spec));
 }
 
 BENCHMARK_CAPTURE(simulate_step, 1f1b_p4_m256, ScheduleKind::one_f_one_b, 4, 256, 1);

@@ -127,6 +127,7 @@ std::string render_problems(Diagnostics problems, const report::Style& style, bo
 std::string render_remarks(const std::vector<std::string>& notes, const Warnings& warnings,
                            const report::Style& style) {
   std::vector<Text> lines;
+  lines.reserve(notes.size() + warnings.size());
   for (const std::string& note : notes) lines.push_back(Text("note: ", Role::dim) + Text(note));
   for (const Warning& warning : warnings) {
     lines.push_back(Text("warning: ", Role::warning) + Text(fmt::format("{}: {}", warning.code, warning.message)));

@@ -188,6 +188,53 @@ void write_warnings(JsonWriter& out, const Warnings& warnings) {
   out.end_array();
 }
 
+void write_numbers(JsonWriter& out, std::string_view name, const std::vector<double>& values) {
+  out.begin_array(name, one_line);
+  for (const double value : values) out.real("", value);
+  out.end_array();
+}
+
+void write_overheads(JsonWriter& out, const EstimateDetail& detail) {
+  out.begin_array("overheads");
+  for (const OverheadDetail& line : detail.overheads) {
+    out.begin_object({}, one_line);
+    out.text("name", line.name);
+    out.integer("bytes", line.bytes);
+    out.text("part", line.allocated ? "transient_bytes" : "framework_bytes");
+    out.text("source", line.source);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_timeline(JsonWriter& out, const StepTimeline& timeline) {
+  out.begin_object("timeline");
+  out.real("makespan_s", timeline.makespan_s);
+  out.real("max_span_s", timeline.max_span_s);
+  out.begin_array("stages");
+  for (const StageTimeline& stage : timeline.stages) {
+    out.begin_object();
+    out.integer("stage", stage.stage);
+    out.real("first_start_s", stage.first_start_s);
+    out.real("last_end_s", stage.last_end_s);
+    out.real("busy_s", stage.busy_s);
+    out.real("exposed_p2p_s", stage.exposed_p2p_s);
+    write_numbers(out, "gradients_ready_s", stage.gradients_ready_s);
+    write_numbers(out, "reduce_start_s", stage.reduce_start_s);
+    out.begin_array("activations_held", one_line);
+    for (const HeldActivations& point : stage.held) {
+      out.begin_array({}, one_line);
+      out.real("", point.time_s);
+      out.integer("", point.bytes);
+      out.end_array();
+    }
+    out.end_array();
+    out.end_object();
+  }
+  out.end_array();
+  out.end_object();
+}
+
 void write_detail(JsonWriter& out, const EstimateDetail& detail) {
   out.begin_array("layers");
   for (const LayerDetail& layer : detail.layers) {
@@ -227,6 +274,8 @@ void write_detail(JsonWriter& out, const EstimateDetail& detail) {
   out.integer("peak_bytes", detail.head_peak_bytes);
   out.end_object();
   out.integer("backward_transient_bytes", detail.backward_transient_bytes);
+  write_overheads(out, detail);
+  write_timeline(out, detail.timeline);
 }
 
 /// Writes the document; returns the pointers of the numbers that are not known.

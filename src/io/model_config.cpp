@@ -34,7 +34,7 @@ std::string read_own(const Fields& fields) {
 
 /// model_type, or what architectures[0] says where there is none.
 std::string model_type_of(const Fields& fields) {
-  const std::string type = fields.text("model_type", "");
+  std::string type = fields.text("model_type", "");
   if (!type.empty()) return type;
   const auto architectures = fields.is_list("architectures") ? fields.texts("architectures") : std::nullopt;
   if (!architectures || architectures->empty()) return {};
@@ -47,7 +47,7 @@ std::string model_type_of(const Fields& fields) {
 std::optional<Fields> nested_text(const Fields& fields) {
   if (const auto thinker = fields.object("thinker_config")) return nested_text(*thinker);
   for (const std::string_view key : {"text_config", "llm_config", "language_config"}) {
-    if (const auto text = fields.object(key)) return text;
+    if (auto text = fields.object(key)) return text;
   }
   return std::nullopt;
 }

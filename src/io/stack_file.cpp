@@ -55,10 +55,11 @@ void read_memory(ObjectReader& reader, StackMemory& memory) {
   set(reader.boolean("quantized_linear_keeps_input"), memory.quantized_linear_keeps_input);
   set(reader.boolean("quantized_base_runs_fp32"), memory.quantized_base_runs_fp32);
   set(reader.boolean("quantized_head"), memory.quantized_head);
-  set(reader.boolean("index_copy_adapters"), memory.index_copy_adapters);
+  set(reader.boolean("fused_qkv_adapters"), memory.fused_qkv_adapters);
   set(reader.number("reserved_factor", {std::nullopt, 1, 2}), memory.reserved_factor);
   set(reader.boolean("logits_fragmentation"), memory.logits_fragmentation);
   set(reader.boolean("gradients_freed"), memory.gradients_freed);
+  set(reader.boolean("gradient_bucket_views"), memory.gradient_bucket_views);
   memory.live_parameters = reader.integer("live_parameters", 0, most).value_or(0);
   memory.reduce_bucket = reader.integer("reduce_bucket", 0, most).value_or(0);
   memory.reduce_buckets = static_cast<int>(reader.integer("reduce_buckets", 0, 16).value_or(0));

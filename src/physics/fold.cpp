@@ -29,6 +29,7 @@ Weights& Weights::operator+=(const Weights& other) noexcept {
   trained_vectors += other.trained_vectors;
   trained_factored += other.trained_factored;
   trained_hidden += other.trained_hidden;
+  narrow += other.narrow;
   frozen += other.frozen;
   frozen_norms += other.frozen_norms;
   quantized += other.quantized;
@@ -56,6 +57,8 @@ UnitWeights fold_weights(const OperatorList<double>& list) noexcept {
       weights.trained_vectors += op.biases;
       weights.trained_factored += op.factored;
       if (op.part != Part::embedding && op.part != Part::head) weights.trained_hidden += matrix;
+      const bool narrow = op.part == Part::attention || op.part == Part::mlp || op.part == Part::experts;
+      if (narrow && op.matrices > 0) weights.narrow += matrix;
     } else if (op.quantized && matrix > 0) {
       weights.quantized += matrix;
       weights.quantized_rows += op.rows * op.matrices;

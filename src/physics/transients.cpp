@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "shardplan/physics/operators/mlp.hpp"
+
 namespace shardplan {
 
 double op_level_kept_bytes(const Symbols<double>& v, const LayerKind& kind) noexcept {
@@ -17,13 +19,59 @@ double op_level_kept_bytes(const Symbols<double>& v, const LayerKind& kind) noex
   return input + attention + v.w * tokens * (v.f / v.t + v.h);
 }
 
+namespace {
+
+/// Bytes that operators behind the first one that `is` picks keep, freed when its backward begins.
+template <class Pick>
+double kept_behind(const OperatorList<double>& list, Pick is) noexcept {
+  double behind = 0;
+  bool passed = false;
+  for (const Operator<double>& op : list.operators) {
+    if (passed) behind += op.saved;
+    passed = passed || is(op);
+  }
+  return behind;
+}
+
+struct Largest {
+  double bytes = 0;
+  TransientPoint point = TransientPoint::last_linear;
+
+  void offer(TransientPoint at, double held) noexcept {
+    if (held <= bytes) return;
+    bytes = held;
+    point = at;
+  }
+};
+
+double attention_core_point(const Symbols<double>& v, const LayerOptions& o, const OperatorList<double>& list,
+                            bool selective) noexcept {
+  const double tokens = v.s * v.b / v.c;
+  const double scores = v.a / v.t * tokens * v.s;
+  const double width = o.kernels.softmax == SoftmaxKernel::fp32 || o.activations_fp32 ? 4.0 : 2.0;
+  double dropped = 0;
+  for (const Operator<double>& op : list.operators) {
+    if (op.kind == OperatorKind::attention) dropped = op.saved - op.saved_recomputed;
+  }
+  const double output = v.w * tokens * v.a * v.d_v / v.t;
+  const double again = selective ? dropped + output : 0.0;
+  const double behind =
+      kept_behind(list, [](const Operator<double>& op) { return op.kind == OperatorKind::attention; });
+  return width * scores + again + 3.0 * output - behind;
+}
+
+}  // namespace
+
 LayerTransient layer_transient(const Symbols<double>& v, const LayerOptions& o, const LayerKind& kind,
-                               const OperatorList<double>& list, const Recompute& recompute) noexcept {
+                               const OperatorList<double>& list, const Recompute& recompute,
+                               MadeGradient made) noexcept {
   const double tokens = v.s * v.b / v.c;
   const double hidden = v.w_r * tokens / v.t_sp * v.h;
+  const double whole_hidden = v.w * tokens * v.h;
   LayerTransient transient;
   transient.gradient = hidden;
   const bool moe = kind.mlp.kind == MlpKind::moe;
+  const bool dense = kind.mlp.kind == MlpKind::dense;
   const double rows = moe ? tokens / v.t_sp * v.k_top * v.u * v.x : tokens;
   const double width = moe ? v.f_e / v.x : v.f / v.t;
   double product = v.w_m * rows * width;
@@ -31,32 +79,45 @@ LayerTransient layer_transient(const Symbols<double>& v, const LayerOptions& o, 
     product = product / static_cast<double>(kind.mlp.experts);  // one expert at a time
   }
   const double dispatched = moe && o.kernels.moe_dispatch == MoeDispatch::permute ? v.w * rows * v.h : 0.0;
-  const double activation = kind.mlp.kind == MlpKind::none ? 0.0
-                            : kind.mlp.gated               ? (o.base_trains ? 2.0 : 3.0) * product
-                                                           : (o.base_trains ? 1.0 : 2.0) * product;
-  const bool separate = o.base_trains && o.kernels.wgrad == WeightGradient::separate;
-  const double last_linear = product;
-  if (separate) transient.weight_gradient = 2.0 * width * v.h;
-  double inner = std::max(last_linear, activation) + dispatched;
-  if (o.attention == AttentionKernel::eager && kind.attention.kind != AttentionKind::none) {
-    // By the time the core runs backward, everything behind it has been freed.
-    const double scores = v.a / v.t * tokens * v.s;
-    double behind = 0, core_dropped = 0;
-    bool passed = false;
-    for (const Operator<double>& op : list.operators) {
-      if (passed) behind += op.saved;
-      if (op.kind == OperatorKind::attention) {
-        passed = true;
-        core_dropped = op.saved - op.saved_recomputed;
-      }
-    }
-    const double probabilities = (o.kernels.softmax == SoftmaxKernel::fp32 || o.activations_fp32 ? 4.0 : 2.0) * scores;
-    const bool selective = recompute.mode == RecomputeMode::selective;
-    const double core =
-        probabilities + (selective ? core_dropped + hidden : 0.0) + 4.0 * v.w * tokens * v.a * v.d / v.t;
-    inner = std::max(inner, core + hidden - behind);
+  const double factors = kind.mlp.gated ? 2.0 : 1.0;
+  const double activation = kind.mlp.kind == MlpKind::none ? 0.0 : (factors + (o.base_trains ? 0.0 : 1.0)) * product;
+  const bool makes_gradient = o.base_trains && o.kernels.wgrad == WeightGradient::separate;
+  const double weight_gradient = makes_gradient ? 2.0 * width * v.h : 0.0;
+  const bool adds = made == MadeGradient::added;
+  const double unmasked = o.dropout ? hidden - tokens / v.t_sp * v.h : 0.0;
+  const bool gathers = o.sequence_parallel && dense;
+
+  Largest largest;
+  largest.offer(TransientPoint::last_linear,
+                product + dispatched + unmasked + (gathers ? whole_hidden : 0.0) + (adds ? weight_gradient : 0.0));
+  largest.offer(TransientPoint::activation, activation + dispatched);
+  if (gathers) {
+    const double behind = kept_behind(list, [](const Operator<double>& op) { return op.name == dense_mlp_names.up; });
+    const double inputs = (o.kernels.sp_input == SequenceParallelInput::regather ? 2.0 : 1.0) * whole_hidden;
+    largest.offer(TransientPoint::column_input,
+                  inputs + factors * product + (adds ? factors * weight_gradient : 0.0) - behind);
   }
-  transient.inner = std::max(0.0, inner);
+  if (o.context && o.context_comm == ContextComm::all_gather) {
+    const double keys = v.w * tokens * (v.k * v.d + v.k * v.d_v) / v.t_kv;
+    const double queries = v.w * tokens * (v.a * v.d + v.a * v.d_v) / v.t;
+    const double behind =
+        kept_behind(list, [](const Operator<double>& op) { return op.kind == OperatorKind::attention; });
+    largest.offer(TransientPoint::context_gather, 2.0 * v.c * keys + keys + queries - behind);
+  }
+  if (o.attention == AttentionKernel::eager && kind.attention.kind != AttentionKind::none) {
+    const bool selective = recompute.mode == RecomputeMode::selective;
+    largest.offer(TransientPoint::attention_core, attention_core_point(v, o, list, selective));
+  }
+  if (o.dora) {
+    double norm = 0;
+    for (const Operator<double>& op : list.operators) {
+      if (op.adapter_parameters > 0) norm = std::max(norm, v.w * (3.0 * op.rows * op.cols + op.cols * op.cols));
+    }
+    largest.offer(TransientPoint::weight_norm, norm);
+  }
+  transient.inner = largest.bytes;
+  transient.point = largest.point;
+  if (!adds) transient.weight_gradient = weight_gradient;
   return transient;
 }
 

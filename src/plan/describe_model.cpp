@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 
 #include "describe.hpp"
@@ -92,7 +93,9 @@ Words describe_expert_world(const Subject& subject) {
   const std::int64_t others = saturating_product({parallel.expert_tensor, parallel.pipeline});
   std::vector<std::int64_t> legal;
   for (const std::int64_t candidate : divisors_near(subject.facts.experts, parallel.expert)) {
-    if (subject.run.num_gpus % saturating_product({candidate, others}) == 0) legal.push_back(candidate);
+    const std::int64_t ranks = saturating_product({candidate, others});
+    assert(ranks > 0);
+    if (subject.run.num_gpus % ranks == 0) legal.push_back(candidate);
   }
   return {fmt::format("{}: expert {} x expert_tensor {} x pipeline {} = {} does not divide num_gpus {}",
                       parallel.expert, parallel.expert, parallel.expert_tensor, parallel.pipeline,

@@ -122,6 +122,12 @@ Words describe_training(Rule rule, const Subject& subject) {
       return {fmt::format("\"{}\": {} has no {} rate", name(training.precision), run.cluster.gpu.name,
                           name(training.precision)),
               say(precisions_of(run.cluster.gpu))};
+    case Rule::fp8_param_gather:
+      return {fmt::format("true with precision \"{}\" under {}: fp8 weights are gathered by Megatron's distributed "
+                          "optimizer and by FSDP2 with recipe \"tensorwise\"",
+                          name(training.precision), name(training.framework)),
+              {set(Field::zero_stage, "1"), set(Field::framework, R"("megatron")", Field::zero_stage, "1"),
+               set(Field::fp8_recipe, R"("tensorwise")"), set(Field::fp8_param_gather, "false")}};
     case Rule::fp8_recipe_gpu:
       return {
           fmt::format("\"{}\" needs a Blackwell GPU (compute capability 10.0), {} has {}.{}", name(training.fp8_recipe),

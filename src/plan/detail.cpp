@@ -1,6 +1,8 @@
 // The operators behind an estimate (`--detail`).
+#include <algorithm>
 #include <cmath>
 
+#include "overheads.hpp"
 #include "shardplan/physics/layer_inputs.hpp"
 #include "shardplan/plan/workspace.hpp"
 
@@ -38,13 +40,47 @@ LayerDetail layer_detail(const Run& run, const LayerKind& kind, bool frozen_inpu
     OperatorDetail row;
     row.name = name(call.name);
     row.kind = name(call.op);
-    const double seconds = collective_seconds(run.cluster, call.op, topology.group(call.group), call.sent);
+    const double seconds = layer_call_seconds(run, topology, call, static_cast<double>(kind.mlp.top_k));
     row.forward_s = call.forward_calls * seconds;
     row.backward_s = call.backward_calls * seconds;
     row.sent_bytes = whole((call.forward_calls + call.backward_calls) * call.sent);
     detail.operators.push_back(row);
   }
   return detail;
+}
+
+/// What the backward pass through the last chunk's layers holds beyond what they keep (activations.md section 5,
+/// measured): the stack's output, the incoming gradient, recomputed activations, one weight gradient.
+double backward_transient(const Run& run, const EstimateWorkspace& w) noexcept {
+  const Recompute& recompute = run.training.recompute;
+  const std::size_t index = run.model.layer_kinds.back();
+  const LayerKind& kind = run.model.kinds[index];
+  const Symbols<double> v = symbols_for(run, kind);
+  const LayerOptions o = options_for(run, kind, false);
+  OperatorList<double> list;
+  layer_operators(v, o, kind, run.parallel.context, run.parallel.expert_tensor, list);
+  const double hidden = v.w_r * v.s * v.b / (v.c * v.t_sp) * v.h;
+  const double moment = hidden + layer_transient(v, o, kind, list, recompute, MadeGradient::added).total();
+  const SavedBytes& bytes = w.kinds[index].bytes;
+  const int layers = run.parallel.layers_per_chunk.back();
+  // A reentrant checkpoint computes the segment's output again and holds it.
+  const double again = (run.training.kernels.reentrant_checkpoint ? hidden : 0.0) - bytes.checkpoint;
+  switch (recompute.mode) {
+    case RecomputeMode::full: return bytes.saved + again + moment;
+    case RecomputeMode::ops: return std::max(0.0, bytes.saved - bytes.kept) + again + bytes.checkpoint + moment;
+    case RecomputeMode::every_k: {
+      const int k = std::max(1, recompute.n);
+      const int last = layers % k == 0 ? std::min(k, layers) : layers % k;
+      const double at_last = last * bytes.saved + again;
+      return std::max(at_last, layers > k ? k * bytes.saved + again - bytes.checkpoint : 0.0) + moment;
+    }
+    case RecomputeMode::first_n: {
+      const int left_alone = layers - recompute.n;
+      if (left_alone <= 0) return bytes.saved + again + moment;
+      return moment + std::max(0.0, hidden + bytes.saved - left_alone * bytes.saved);
+    }
+    default: return moment;
+  }
 }
 
 }  // namespace
@@ -89,17 +125,13 @@ EstimateDetail estimate_detail(const Run& run) {
   detail.embedding_saved_bytes = whole(w.ends.embedding.bytes.saved);
   detail.final_norm_saved_bytes = whole(w.ends.final_norm.bytes.saved);
   detail.head_saved_bytes = whole(w.ends.head.bytes.saved);
-  detail.head_peak_bytes = whole(w.ends.loss_peak);
-  const Stage& stage = w.stages.back();
-  double recomputed = 0;
-  if (recompute.mode == RecomputeMode::full || recompute.mode == RecomputeMode::first_n ||
-      recompute.mode == RecomputeMode::ops) {
-    recomputed = stage.layer_saved - stage.layer_checkpoint;
-  } else if (recompute.mode == RecomputeMode::every_k) {
-    recomputed = std::min(recompute.n, std::max(1, stage.layers)) * stage.layer_saved - stage.layer_checkpoint;
-  }
-  detail.backward_transient_bytes = whole(std::max(0.0, recomputed) + 2 * stage.transient.gradient +
-                                          stage.transient.inner + stage.transient.weight_gradient);
+  const HeadPeaks& peaks = w.ends.head_peaks;
+  detail.head_peak_bytes = whole(std::max(peaks.loss, peaks.product + peaks.weight_gradient));
+  detail.overheads = overhead_details(run, w.topology);
+  Estimate ignored;
+  run_pipeline(run, w, ignored);
+  detail.timeline = step_timeline(run, w);
+  detail.backward_transient_bytes = whole(backward_transient(run, w));
   return detail;
 }
 

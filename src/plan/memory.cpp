@@ -2,127 +2,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "buffers.hpp"
+#include "overheads.hpp"
 #include "shardplan/physics/layer_inputs.hpp"
 #include "shardplan/plan/workspace.hpp"
 
 namespace shardplan {
 namespace {
 
-constexpr double gib = 1024.0 * 1024.0 * 1024.0;
-// CUDA context with lazy module loading, and NCCL's buffers per communicator (evidence: ml-engineering, SimuMax).
-constexpr double cuda_context_bytes = 0.5 * gib;
-constexpr double nccl_inside_bytes = 0.4 * gib;
-constexpr double nccl_across_bytes = 0.6 * gib;
-constexpr double nccl_most_bytes = 2.0 * gib;
-
 std::int64_t whole(double bytes) noexcept { return static_cast<std::int64_t>(std::ceil(std::max(0.0, bytes) - 1e-6)); }
-
-double framework_bytes(const Run& run, const Topology& topology) noexcept {
-  if (run.training.framework == Framework::textbook) return 0;
-  double nccl = 0;
-  const auto add = [&nccl](const RankGroup& group) {
-    if (group.size > 1) nccl += group.scope == Scope::inter_node ? nccl_across_bytes : nccl_inside_bytes;
-  };
-  for (const GroupKind kind :
-       {GroupKind::tensor, GroupKind::pipeline, GroupKind::data, GroupKind::context, GroupKind::expert}) {
-    add(topology.group(kind));
-  }
-  return cuda_context_bytes + std::min(nccl, nccl_most_bytes);
-}
-
-/// cuBLAS workspaces of two streams: 8.125 MiB each, 32 MiB from Hopper on (PyTorch CUDABlas.cpp, default sizes).
-double workspace_bytes(const Run& run) noexcept {
-  const Gpu& gpu = run.cluster.gpu;
-  if (run.training.framework == Framework::textbook || gpu.major == 0) return 0;
-  return 2 * (gpu.major >= 9 ? 32.0 : 8.125) * 1024 * 1024;
-}
-
-/// What is alive besides states and activations, by cause.
-struct Buffers {
-  double gathered = 0;          ///< unsharded copies of sharded weights
-  double collectives = 0;       ///< buckets, reduce-scatter inputs, receive buffers
-  double gathered_at_loss = 0;  ///< of `gathered`, what is there when the loss is computed
-  double at_loss = 0;           ///< of `collectives`
-  double root_gradient = 0;     ///< unsharded gradient of the head, alive from the loss on
-};
-
-double stage_elements(const Stage& stage) noexcept { return stage.weights.dense.held() + stage.weights.expert.held(); }
-
-/// Bytes of an unsharded weight element as it is computed with: 16 bit, or as the quantised base is stored.
-double gathered_width(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
-  const double width = bytes_of(activation_dtype(run.training.precision));
-  const Weights& dense = stage.weights.dense;
-  if (dense.quantized <= 0 || dense.held() <= 0) return width;
-  const double quantized = dense.quantized / dense.held();
-  return quantized * w.rule.quantized_bytes + (1 - quantized) * width;
-}
-
-double adapters_of(const Stage& stage) noexcept { return stage.weights.dense.adapters + stage.weights.expert.adapters; }
-
-Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
-  const Training& training = run.training;
-  const Parallel& parallel = run.parallel;
-  const StackMemory& memory = training.stack.memory;
-  Buffers buffers;
-  const double width = bytes_of(activation_dtype(training.precision));
-  const double elements = stage_elements(stage);
-  const bool trains = !training.peft.active();
-  const bool fully_sharded =
-      parallel.fsdp != Fsdp::none && parallel.fsdp != Fsdp::no_shard && w.rule.parameter_shards > 1;
-  if (fully_sharded) {
-    const double layer = gathered_width(run, w, stage) * stage.largest_layer;
-    if (parallel.fsdp == Fsdp::shard_grad_op) {
-      buffers.gathered = buffers.gathered_at_loss = gathered_width(run, w, stage) * elements;
-    } else {
-      buffers.gathered = std::min(memory.gathered_layers, std::max(1, stage.layers)) * layer;
-      if (memory.root_unit_gathered) buffers.gathered += width * stage.root;
-      // FSDP1 has freed the last layer by then; FSDP2 keeps it for the backward pass that follows.
-      buffers.gathered_at_loss = parallel.fsdp_version == 1 ? width * stage.root : buffers.gathered;
-    }
-    if (stage.has_head) buffers.root_gradient = w.ends.head_gradient;
-    if (memory.fp32_reduce_scatter_input && trains) {
-      buffers.collectives = bytes_of(training.grad_dtype) * stage.largest_layer;
-    }
-    buffers.at_loss = parallel.fsdp_version == 1 ? 0 : buffers.collectives;
-    if (parallel.grad_sync == GradSync::last && run.microbatches() > 1) {
-      // Unsharded gradients while accumulating: of every unit that holds a parameter that trains, FSDP1's flat
-      // parameters with their frozen ones inside.
-      const double layers = elements - stage.root;
-      const double held = width * (trains ? elements : parallel.fsdp_version == 1 ? layers : adapters_of(stage));
-      buffers.collectives += held;
-      buffers.at_loss += held;
-    }
-  } else if (training.framework == Framework::deepspeed && parallel.dense_replicas() > 1) {
-    if (parallel.zero_stage == 3) {
-      buffers.gathered = width * std::min(elements, static_cast<double>(memory.live_parameters));
-      buffers.gathered += width * stage.root;
-      buffers.collectives = width * std::min(elements, static_cast<double>(memory.prefetch));
-      if (stage.has_head) buffers.root_gradient = w.ends.head_gradient;
-    } else if (parallel.zero_stage >= 1) {
-      buffers.collectives = width * std::min(elements, static_cast<double>(memory.gather_bucket));
-    }
-    if (parallel.zero_stage >= 2) {
-      const double bucket = std::min(elements, static_cast<double>(memory.reduce_bucket));
-      buffers.collectives += memory.reduce_buckets * width * bucket;
-    }
-    if (parallel.hpz) {
-      // The secondary partition: 2 bytes a parameter inside its group.
-      buffers.gathered += width * std::ceil(elements / std::max(1, parallel.shard_group));
-    }
-    buffers.gathered_at_loss = buffers.gathered;
-    buffers.at_loss = buffers.collectives;
-  }
-  if (parallel.pipeline > 1 && training.framework != Framework::textbook) {
-    const double tokens =
-        static_cast<double>(training.seq_length) * static_cast<double>(training.micro_batch_size) / parallel.context;
-    const double cut = parallel.sequence_parallel ? parallel.tensor : 1.0;
-    const double message = width * tokens * static_cast<double>(run.model.hidden_size) / cut;
-    const double messages = message * ((stage.has_embedding ? 0 : 1) + (stage.has_head ? 0 : 1));
-    buffers.collectives += messages;
-    buffers.at_loss += messages;
-  }
-  return buffers;
-}
 
 /// Placeholder gradients that Transformer Engine caches: one per distinct weight shape, 16 bit.
 double dummy_gradients(const Run& run, const Stage& stage) noexcept {
@@ -140,8 +28,9 @@ double recomputed_bytes(const Run& run, const Stage& stage) noexcept {
   const double shared = copies ? 0.0 : stage.layer_checkpoint;
   switch (recompute.mode) {
     case RecomputeMode::full:
-    case RecomputeMode::first_n:
-    case RecomputeMode::ops: return std::max(0.0, stage.layer_saved - shared);
+    case RecomputeMode::first_n: return std::max(0.0, stage.layer_saved - shared);
+    // What was kept is not made again.
+    case RecomputeMode::ops: return std::max(0.0, stage.layer_saved - stage.layer_kept);
     case RecomputeMode::every_k:
       return std::max(0.0, std::min(recompute.n, std::max(1, stage.layers)) * stage.layer_saved - shared);
     default: return 0;
@@ -283,16 +172,18 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
   const double dummies = dummy_gradients(run, stage);
   const double layer_output =
       checkpoints_layers(training.recompute) && training.kernels.reentrant_checkpoint ? stage.layer_checkpoint : 0.0;
-  const double inside = recomputed_bytes(run, stage) + stage.transient.gradient + stage.transient.inner +
-                        stage.transient.weight_gradient + layer_output;
+  const double inside = recomputed_bytes(run, stage) + stage.transient.total() + layer_output;
   const double kept_logits = training.keep_logits ? 4.0 * w.ends.logits : 0.0;
 
   if (stage.has_head) {
     MemoryParts parts = r.base(gradients_from_start);
     const double input = w.ends.head_input;
     parts.activations = whole(in_flight + w.ends.final_norm.bytes.saved + input);
-    const double loss = std::max(w.ends.loss_peak, w.ends.head.bytes.saved - input);
-    parts.transient = whole(r.buffers.gathered_at_loss + loss + dummies + r.workspaces);
+    const HeadPeaks& peaks = w.ends.head_peaks;
+    // Cached placeholders of weight gradients are counted once, among the dummies.
+    const double made = training.kernels.te_dummy_wgrad ? 0.0 : peaks.weight_gradient;
+    const double loss = std::max({peaks.loss, peaks.product + made, w.ends.head.bytes.saved - input});
+    parts.transient = whole(r.buffers.gathered_at_loss + loss + dummies + r.buffers.cached + r.workspaces);
     parts.communication_buffers = whole(r.buffers.at_loss);
     set(out, Moment::loss, parts);
   }
@@ -303,8 +194,8 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
       parts.gradients = whole(std::min(r.states.gradients, w.ends.head_gradient));
     }
     parts.activations = whole(in_flight);
-    parts.transient =
-        whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits + r.workspaces);
+    parts.transient = whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits +
+                            r.buffers.cached + r.workspaces);
     parts.communication_buffers = whole(r.buffers.collectives);
     set(out, Moment::backward, parts);
   }
@@ -320,14 +211,15 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
       activations = in_flight + std::max(0, stage.layers - 2) * stage.layer_checkpoint;
     }
     parts.activations = whole(activations);
-    parts.transient =
-        whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits + r.workspaces);
+    parts.transient = whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits +
+                            r.buffers.cached + r.workspaces);
     parts.communication_buffers = whole(r.buffers.collectives);
     set(out, Moment::backward_end, parts);
   }
   {
     MemoryParts parts = r.base(true);
-    parts.transient = whole(step_transient(run, w, stage, r.states) + dummies + r.workspaces);
+    parts.transient = whole(step_transient(run, w, stage, r.states) + dummies + r.buffers.cached + r.workspaces);
+    parts.communication_buffers = whole(r.buffers.lasting);
     set(out, Moment::optimizer_step, parts);
   }
   if (training.full_initialisation) {

@@ -58,7 +58,11 @@ void run_extended(EstimateWorkspace& w, double microbatches) {
   for (std::size_t i = 0; i < w.simulated.busy.size(); ++i) {
     extend(w.simulated.busy[i], w.ideal_result.busy[i]);
     extend(w.simulated.exposed_p2p[i], w.ideal_result.exposed_p2p[i]);
+    extend(w.simulated.last_end[i], w.ideal_result.last_end[i]);
     w.simulated.idle[i] = w.simulated.makespan - w.simulated.busy[i];
+  }
+  for (std::size_t i = 0; i < w.simulated.grad_ready.size(); ++i) {
+    extend(w.simulated.grad_ready[i], w.ideal_result.grad_ready[i]);
   }
 }
 

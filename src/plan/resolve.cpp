@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "shardplan/plan/saturate.hpp"
 #include "shardplan/schedule/shape.hpp"
@@ -40,6 +41,7 @@ void resolve_layout(const Draft& draft, Run& run) {
     run.num_gpus = static_cast<int>(std::clamp<std::int64_t>(gpus, 1, most_gpus));
   }
   const std::int64_t ranks_of_a_replica = saturating_product({parallel.tensor, parallel.pipeline, parallel.context});
+  assert(ranks_of_a_replica > 0);
   const std::int64_t replicas = std::max<std::int64_t>(1, run.num_gpus / ranks_of_a_replica);
   fill(draft, Field::data, parallel.data, static_cast<int>(replicas));
   fill(draft, Field::zero_stage, parallel.zero_stage, 0);
@@ -251,8 +253,9 @@ Warnings resolve(const Draft& draft, Run& run) {
   const bool asked_sequence_parallel =
       draft.given.has(Field::sequence_parallel) && draft.run.parallel.sequence_parallel;
   if (asked_sequence_parallel && run.parallel.tensor == 1 && all_usable(draft, FieldSet(Field::tensor))) {
-    warnings.push_back({"sequence_parallel_no_effect", std::string(name(Field::sequence_parallel)),
-                        "tensor is 1, so there is nothing to split the sequence over; the numbers are those of false"});
+    warnings.push_back(
+        {"sequence_parallel_no_effect", std::string(name(Field::sequence_parallel)),
+         "tensor is 1, so there is nothing to split the sequence over; the numbers are those without it"});
   }
   const bool sharded = run.parallel.fsdp != Fsdp::none && run.parallel.fsdp != Fsdp::no_shard;
   if (draft.given.has(Field::zero_stage) && draft.run.parallel.zero_stage == 0 && sharded &&

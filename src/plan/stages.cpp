@@ -35,6 +35,7 @@ void add_unit(const Unit& unit, double times, Stage& stage) noexcept {
     s.trained_vectors *= times;
     s.trained_factored *= times;
     s.trained_hidden *= times;
+    s.narrow *= times;
     s.frozen *= times;
     s.frozen_norms *= times;
     s.quantized *= times;
@@ -82,13 +83,12 @@ void add_layers(const Unit& unit, int count, Chunk& chunk, Stage& stage) noexcep
   add_time(unit, count, 0, chunk);
   const double elements = unit.weights.dense.held() + unit.weights.expert.held();
   stage.largest_layer = std::max(stage.largest_layer, elements);
-  const double holds =
-      unit.transient.gradient + unit.transient.inner + unit.transient.weight_gradient + unit.bytes.saved;
-  const double before =
-      stage.transient.gradient + stage.transient.inner + stage.transient.weight_gradient + stage.layer_saved;
+  const double holds = unit.transient.total() + unit.bytes.saved;
+  const double before = stage.transient.total() + stage.layer_saved;
   if (holds > before) {
     stage.transient = unit.transient;
     stage.layer_saved = unit.bytes.saved;
+    stage.layer_kept = unit.bytes.kept;
     stage.layer_checkpoint = unit.bytes.checkpoint;
   }
 }
@@ -98,6 +98,7 @@ void fill_chunk(const Run& run, const EstimateWorkspace& w, Chunk& chunk, Stage&
   const Recompute& recompute = run.training.recompute;
   const bool every_k = recompute.mode == RecomputeMode::every_k;
   const bool first_n = recompute.mode == RecomputeMode::first_n;
+  const double elements_before = stage.weights.dense.held() + stage.weights.expert.held();
   int layer = chunk.first_layer;
   const int end = chunk.first_layer + chunk.layers;
   while (layer < end) {
@@ -147,6 +148,7 @@ void fill_chunk(const Run& run, const EstimateWorkspace& w, Chunk& chunk, Stage&
     stage.root += ends.final_norm.weights.dense.held() + ends.head.weights.dense.held();
     stage.has_head = true;
   }
+  chunk.elements = stage.weights.dense.held() + stage.weights.expert.held() - elements_before;
   const double per_microbatch = run.training.stack.timing.host_per_microbatch_s;
   chunk.forward_s += per_microbatch / 2;
   chunk.backward_s += per_microbatch / 2;
@@ -164,7 +166,7 @@ void build_stages(const Run& run, EstimateWorkspace& w) noexcept {
     w.first_layers[static_cast<std::size_t>(i)] = first;
     first += run.parallel.layers_per_chunk[static_cast<std::size_t>(i)];
   }
-  w.chunks.assign(static_cast<std::size_t>(ranks * per_rank), Chunk{});
+  w.chunks.assign(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(per_rank), Chunk{});
   w.stages.resize(static_cast<std::size_t>(ranks));
   w.forward.resize(static_cast<std::size_t>(virtual_stages));
   w.backward.resize(static_cast<std::size_t>(virtual_stages));
@@ -174,8 +176,9 @@ void build_stages(const Run& run, EstimateWorkspace& w) noexcept {
   for (int rank = 0; rank < ranks; ++rank) {
     Stage& stage = w.stages[static_cast<std::size_t>(rank)];
     stage = Stage{};
+    const std::size_t first_chunk = static_cast<std::size_t>(rank) * static_cast<std::size_t>(per_rank);
     for (int c = 0; c < per_rank; ++c) {
-      Chunk& chunk = w.chunks[static_cast<std::size_t>(rank * per_rank + c)];
+      Chunk& chunk = w.chunks[first_chunk + static_cast<std::size_t>(c)];
       chunk.stage = schedule::stage_of(shape, rank, c);
       const std::size_t vs = static_cast<std::size_t>(chunk.stage);
       chunk.first_layer = w.first_layers[vs];

@@ -20,6 +20,12 @@ bool covered_by_modules(const Recompute& recompute, Covered covered) noexcept {
   return false;
 }
 
+/// Whether another chunk's or direction's compute runs beside a layer's expert exchange: Megatron-Core's
+/// overlap_moe_expert_parallel_comm needs the interleaved schedule, DualPipe is built for it.
+bool overlaps_expert_exchange(const Run& run) noexcept {
+  return run.parallel.virtual_pipeline > 1 || run.parallel.schedule == ScheduleKind::dualpipe;
+}
+
 /// What of a call's time the pass waits for.
 double exposed_share(const Run& run, const LayerCollective<double>& call, double seconds, double hides_behind_s,
                      bool backward) noexcept {
@@ -32,7 +38,9 @@ double exposed_share(const Run& run, const LayerCollective<double>& call, double
     case CollectiveName::tp_reduce_scatter: return run.training.overlap.tp ? seconds * (1 - timing.tp_hidden) : seconds;
     case CollectiveName::cp_send: return std::max(0.0, seconds - hides_behind_s);
     // Interleaved with compute: hidden up to that, never more.
-    case CollectiveName::ep_all_to_all: return seconds - std::min(seconds, hides_behind_s) * timing.expert_hidden;
+    case CollectiveName::ep_all_to_all:
+      return overlaps_expert_exchange(run) ? seconds - std::min(seconds, hides_behind_s) * timing.expert_hidden
+                                           : seconds;
     default: return seconds;
   }
 }
@@ -54,17 +62,9 @@ void fold_collectives(const Run& run, const Topology& topology, const OperatorLi
                       double top_k, Unit& unit) noexcept {
   const double attention_s = unit.time.attention_s;
   const double layer_forward_s = unit.time.forward_s, layer_backward_s = unit.time.backward_s;
-  const bool node_aware = run.training.stack.timing.expert_hidden > 0;
   for (const LayerCollective<double>& call : list.collectives) {
-    const RankGroup& group = topology.group(call.group);
     const bool experts = call.name == CollectiveName::ep_all_to_all;
-    double share = 1;
-    if (experts && node_aware) {
-      share = distinct_node_share(group, top_k);
-      if (group.scope == Scope::inter_node) share *= run.cluster.inter_node_efficiency() / node_aware_efficiency;
-      if (run.training.precision == Precision::fp8) share *= fp8_dispatch_share;
-    }
-    const double seconds = collective_seconds(run.cluster, call.op, group, share * call.sent);
+    const double seconds = layer_call_seconds(run, topology, call, top_k);
     const bool again = layer_recomputed || covered_by_modules(run.training.recompute, call.covered);
     const double forward = call.forward_calls;
     const double backward = call.backward_calls + (again ? forward : 0.0);
@@ -94,6 +94,13 @@ void collect_shapes(const OperatorList<double>& list, Unit& unit) noexcept {
   }
 }
 
+/// FSDP keeps a unit's gradients unsharded until all are there; a loop that freed the gradients keeps the new ones.
+MadeGradient made_gradient(const Run& run) noexcept {
+  const bool fresh = run.training.stack.memory.gradients_freed && run.microbatches() == 1;
+  const bool unsharded = run.parallel.fsdp != Fsdp::none;
+  return fresh || unsharded ? MadeGradient::stays : MadeGradient::added;
+}
+
 double causal_share(const Symbols<double>& v) noexcept { return v.keys > 0 ? v.keys_causal / v.keys : 0.5; }
 
 Unit layer_unit(const Run& run, const Topology& topology, const LayerKind& kind, bool frozen_input,
@@ -112,7 +119,7 @@ Unit layer_unit(const Run& run, const Topology& topology, const LayerKind& kind,
   unit.bytes = fold_saved(list, recompute, checkpoint, op_level);
   unit.flop = fold_flop(list, recompute, again);
   unit.time = unit_seconds(run, list, causal_share(v), again);
-  unit.transient = layer_transient(v, o, kind, list, recompute);
+  unit.transient = layer_transient(v, o, kind, list, recompute, made_gradient(run));
   fold_collectives(run, topology, list, again, static_cast<double>(kind.mlp.top_k), unit);
   collect_shapes(list, unit);
   // A pass is never shorter than the host needs to launch it.
@@ -198,13 +205,15 @@ void build_ends(const Run& run, EstimateWorkspace& w) noexcept {
   ends.head.time.backward_s += loss_traffic;
   const double head_width = list.operators.count > 0 ? v.V / v.t * v.h : 0.0;
   ends.head_gradient = trains ? 2.0 * head_width : 0.0;
-  ends.loss_peak = loss.peak_per_logit * ends.logits + loss.saved_per_token * rows;
-  if (run.training.loss == LossKind::te) ends.loss_peak = 2.0 * ends.logits + v.w * tokens * v.h;
-  if (run.training.loss == LossKind::liger && trains) ends.loss_peak += 2.0 * head_width;
+  ends.head_peaks = head_peaks(v, head_options, loss, v.h, trains);
   if (run.parallel.sequence_parallel) {
     end_collective(run, w.topology, CollectiveName::tp_all_gather, Collective::all_gather, hidden, 1, 0, ends.head);
     end_collective(run, w.topology, CollectiveName::tp_reduce_scatter, Collective::reduce_scatter, hidden, 0, 1,
                    ends.head);
+    if (trains && run.training.kernels.sp_input == SequenceParallelInput::regather) {
+      // The head is a column-cut product like any other: its input is gathered again for its weight's gradient.
+      end_collective(run, w.topology, CollectiveName::tp_regather, Collective::all_gather, hidden, 0, 1, ends.head);
+    }
   } else {
     end_collective(run, w.topology, CollectiveName::tp_all_reduce, Collective::all_reduce, hidden, 0, 1, ends.head);
   }
@@ -263,13 +272,27 @@ void build_ends(const Run& run, EstimateWorkspace& w) noexcept {
 
 }  // namespace
 
+double layer_call_seconds(const Run& run, const Topology& topology, const LayerCollective<double>& call,
+                          double top_k) noexcept {
+  const RankGroup& group = topology.group(call.group);
+  double share = 1;
+  if (call.name == CollectiveName::ep_all_to_all && run.training.stack.timing.expert_hidden > 0) {
+    share = distinct_node_share(group, top_k);
+    if (group.scope == Scope::inter_node) share *= run.cluster.inter_node_efficiency() / node_aware_efficiency;
+    if (run.training.precision == Precision::fp8) share *= fp8_dispatch_share;
+  }
+  return collective_seconds(run.cluster, call.op, group, share * call.sent);
+}
+
 void build_units(const Run& run, EstimateWorkspace& w) noexcept {
   w.topology = topology_of(run);
   w.rule = state_rule(run);
   w.optimizer = find_optimizer(run.training.optimizer);
   const std::size_t count = run.model.kinds.size();
   w.kinds.resize(count);
-  w.frozen_input.resize(run.training.peft.active() ? count : 0);
+  const bool adapted_tables =
+      (run.training.peft.targets & set_of(MatrixId::embed_tokens, MatrixId::position_embeddings)) != 0;
+  w.frozen_input.resize(run.training.peft.active() && !adapted_tables ? count : 0);
   const bool partly = run.training.recompute.mode == RecomputeMode::first_n;
   w.not_recomputed.resize(partly ? count : 0);
   for (std::size_t i = 0; i < count; ++i) {

@@ -73,6 +73,8 @@ constexpr std::array<RuleFields, rule_count> rule_fields = {{
               F::framework)},
     {Rule::interleaved_two, F::overlap_p2p, FieldSet(F::overlap_p2p, F::schedule, F::pipeline, F::framework)},
     {Rule::precision_gpu, F::precision, FieldSet(F::precision, F::cluster)},
+    {Rule::fp8_param_gather, F::fp8_param_gather,
+     FieldSet(F::fp8_param_gather, F::fp8_recipe, F::precision, F::framework, F::zero_stage, F::fsdp)},
     {Rule::fp8_recipe_gpu, F::fp8_recipe, FieldSet(F::fp8_recipe, F::precision, F::cluster)},
     {Rule::peft_quant, F::peft_quant, FieldSet(F::peft, F::peft_method, F::peft_quant)},
     {Rule::peft_quant_tensor, F::peft_quant, FieldSet(F::peft, F::peft_method, F::peft_quant, F::tensor, F::framework)},

@@ -176,10 +176,13 @@ std::string estimate_text(const Run& run, const Estimate& estimate, const Estima
   part(std::move(about));
   part(memory_section(run, estimate, options));
   if (options.detail) part(moments_section(run, estimate, options));
+  const bool operators = options.detail && options.operators != nullptr;
+  if (operators) part(overheads_section(estimate, *options.operators, options));
   part(time_section(run, estimate, options));
+  if (operators) part(pipeline_section(run, estimate, *options.operators, options));
   if (options.detail) {
     part(communication_section(run, estimate, options));
-    if (options.operators != nullptr) part(operators_section(run, *options.operators, options));
+    if (operators) part(operators_section(run, *options.operators, options));
   }
   part(action_lines(estimate, options));
   return render(lines, style);

@@ -38,6 +38,10 @@ std::vector<Text> time_section(const Run& run, const Estimate& estimate, const E
 // Sections of --detail.
 std::vector<Text> moments_section(const Run& run, const Estimate& estimate, const EstimateTextOptions& options);
 std::vector<Text> communication_section(const Run& run, const Estimate& estimate, const EstimateTextOptions& options);
+std::vector<Text> overheads_section(const Estimate& estimate, const EstimateDetail& detail,
+                                    const EstimateTextOptions& options);
+std::vector<Text> pipeline_section(const Run& run, const Estimate& estimate, const EstimateDetail& detail,
+                                   const EstimateTextOptions& options);
 std::vector<Text> operators_section(const Run& run, const EstimateDetail& detail, const EstimateTextOptions& options);
 
 /// Next or Fix lines; none without actions.

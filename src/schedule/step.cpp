@@ -38,6 +38,26 @@ std::vector<HeldPoint> held_over_time(const StepView& step, int rank) {
   return points;
 }
 
+std::vector<double> aligned_grad_sync(const StepView& step, int rank) {
+  const Shape& shape = step.spec.shape;
+  std::vector<double> ends;  // of the rank's backward slots
+  std::vector<std::size_t> last(static_cast<std::size_t>(chunks_per_rank(shape)), 0);
+  std::size_t at = step.first_op(rank);
+  for_each_op(step.program, rank, [&](const Op& op) {
+    const double end = step.timeline.end[at++];
+    if (op.kind != OpKind::BW) return;
+    const int chunk = op.stage / shape.p;
+    last[static_cast<std::size_t>(chunk)] = ends.size();
+    ends.push_back(end);
+  });
+  std::vector<double> starts;
+  starts.reserve(last.size());
+  for (const std::size_t slot : last) {
+    starts.push_back(ends[std::min(slot + static_cast<std::size_t>(rank), ends.size() - 1)]);
+  }
+  return starts;
+}
+
 std::vector<Alternative> legal_alternatives(int p, int m, int chunks, const RankTimes& times,
                                             std::optional<ScheduleKind> current) {
   std::vector<Alternative> all;

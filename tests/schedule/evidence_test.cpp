@@ -75,6 +75,16 @@ void check_row(const json& row) {
     const int stage = stage_of(shape, static_cast<int>(i / chunks), static_cast<int>(i % chunks));
     CHECK(result.grad_ready[i] == row["grad_ready"][i / chunks][std::to_string(stage)].get<double>());
   }
+  if (row.contains("grad_sync_megatron_aligned")) {
+    const StepView step{spec, result, workspace.program, timeline};
+    for (int rank = 0; rank < shape.p; ++rank) {
+      const std::vector<double> starts = aligned_grad_sync(step, rank);
+      for (std::size_t chunk = 0; chunk < starts.size(); ++chunk) {
+        const std::string stage = std::to_string(stage_of(shape, rank, static_cast<int>(chunk)));
+        CHECK(starts[chunk] == row["grad_sync_megatron_aligned"][static_cast<std::size_t>(rank)][stage].get<double>());
+      }
+    }
+  }
   if (row.contains("ops")) check_ops(row, workspace.program, timeline);
 }
 

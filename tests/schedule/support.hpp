@@ -9,6 +9,7 @@
 
 #include "shardplan/schedule/legality.hpp"
 #include "shardplan/schedule/simulate.hpp"
+#include "shardplan/schedule/step.hpp"
 
 namespace test {
 

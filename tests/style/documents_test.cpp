@@ -1,5 +1,6 @@
 // What the documents show is what the program prints: every fenced block of README.md and docs/ that starts with
-// "$ shardplan ..." is run in the source folder and compared with standard output. SHARDPLAN_UPDATE=1 rewrites them.
+// "$ shardplan ..." is run in the source folder and compared with standard output (with both streams where the line
+// ends in "2>&1"). SHARDPLAN_UPDATE=1 rewrites them. Every run file that they show is read.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -47,7 +48,10 @@ std::string refreshed(const std::string& text, std::vector<std::string>& command
       commands.push_back(first);
       std::vector<std::string> arguments = words(first.substr(2));
       arguments.front() = SHARDPLAN_BINARY;
-      result += test::run_process(arguments, {}, source).out;
+      const bool both = arguments.back() == "2>&1";
+      if (both) arguments.pop_back();
+      const test::ProcessResult ran = test::run_process(arguments, {}, source);
+      result += both ? ran.out + ran.err : ran.out;
     }
     while (first != "```" && std::getline(in, line)) {
       if (!shown || line == "```") result += line + "\n";
@@ -55,6 +59,20 @@ std::string refreshed(const std::string& text, std::vector<std::string>& command
     }
   }
   return result;
+}
+
+/// The blocks that are whole run files.
+std::vector<std::string> run_files(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> runs;
+  for (std::string line; std::getline(in, line);) {
+    if (line != "```json") continue;
+    std::string block;
+    while (std::getline(in, line) && line != "```") block += line + "\n";
+    const auto states = [&block](const char* field) { return block.find(field) != std::string::npos; };
+    if (states("\"model\":") && states("\"cluster\":")) runs.push_back(block);
+  }
+  return runs;
 }
 
 }  // namespace
@@ -69,4 +87,17 @@ TEST_CASE("documents show what the program prints") {
     CHECK(text == now);
   }
   CHECK_FALSE(commands.empty());
+}
+
+TEST_CASE("run files that documents show are legal") {
+  std::size_t count = 0;
+  for (const std::string& file : documents()) {
+    for (const std::string& run : run_files(test::read_file(file))) {
+      const test::ProcessResult ran = test::run_process({SHARDPLAN_BINARY, "estimate", "-", "-q"}, run);
+      CAPTURE(file, run, ran.err);
+      CHECK(ran.status == 0);
+      ++count;
+    }
+  }
+  CHECK(count > 10);
 }

@@ -104,11 +104,12 @@ struct StackMemory {
   bool root_unit_gathered = true;          ///< embedding, head and final norm stay gathered
   bool gradients_freed = false;            ///< the loop sets gradients to None, so a step's first forward pass has none
   bool retains_frozen_inputs = false;      ///< FSDP1 keeps the inputs of units with frozen weights until backward ends
+  bool gradient_bucket_views = false;      ///< DDP: gradients are views of the buckets, which then cost nothing
   bool fp32_reduce_scatter_input = false;  ///< FSDP2: one layer's gradient in fp32
   bool quantized_linear_keeps_input = false;  ///< old bitsandbytes
   bool quantized_base_runs_fp32 = false;      ///< activations, embedding and adapters fp32 with a quantised base
   bool quantized_head = false;
-  bool index_copy_adapters = false;   ///< adapters written into a padded buffer keep their source
+  bool fused_qkv_adapters = false;    ///< q, k, v adapters share a dropout; their padded buffer keeps its source
   double reserved_factor = 1.05;      ///< reserved / allocated
   bool logits_fragmentation = false;  ///< + 4TV where an unfused fp32 loss is the peak
   // DeepSpeed's pools, in elements.

@@ -6,6 +6,18 @@
 
 namespace shardplan {
 
+/// A low-rank adapter on a table: A has a column per row of the table, B a row per hidden element; no dropout (PEFT
+/// lora/layer.py, Embedding).
+template <class N>
+void adapt_table(const Symbols<N>& v, const LayerOptions& o, MatrixId id, N tokens, N width, Operator<N>& op) {
+  if (!contains(o.adapted, id)) return;
+  op.adapter_parameters = v.r * (op.rows + width);
+  op.saved = op.saved + v.w_a * v.r * tokens;
+  op.forward_flop = 2.0 * tokens * v.r * width;
+  op.input_gradient_flop = op.forward_flop;
+  op.weight_gradient_flop = op.forward_flop;
+}
+
 /// Token and position tables. The token table is cut over the tensor ranks by vocabulary rows (Megatron-LM
 /// VocabParallelEmbedding), the position table is whole on each. Saved: int64 token ids, position ids where the table
 /// is learned, a byte mask where dropout follows (activations.md section 7, measured).
@@ -28,6 +40,7 @@ void embedding_operators(const Symbols<N>& v, const LayerOptions& o, const Model
   table.saved = 8.0 * tokens;
   table.forward_bytes = 2.0 * v.w * tokens * v.h;
   table.backward_bytes = 2.0 * table.forward_bytes;
+  adapt_table(v, o, MatrixId::embed_tokens, tokens, width, table);
   list.operators.add(table);
   if (model.position_rows > 0) {
     Operator<N> position;
@@ -41,6 +54,7 @@ void embedding_operators(const Symbols<N>& v, const LayerOptions& o, const Model
     position.factored = position.rows + position.cols;
     position.parameters = position.rows * v.h;
     position.saved = 8.0 * v.s / v.c;
+    adapt_table(v, o, MatrixId::position_embeddings, tokens, v.h, position);
     list.operators.add(position);
   }
   if (projected) {
@@ -79,7 +93,9 @@ void final_norm_operators(const Symbols<N>& v, const LayerOptions& o, const Mode
 struct LossBytes {
   double saved_per_logit = 4;        ///< kept from forward to backward
   double saved_per_token = 8;        ///< labels and masks
-  double peak_per_logit = 12;        ///< the most alive at once in forward + backward
+  double peak_per_logit = 12;        ///< the most alive at once in the loss' forward + backward, of a chunk
+  double gradient_per_logit = 2;     ///< the logits' gradient as the head's backward reads it, of a chunk
+  double chunks = 1;                 ///< the tokens pass head and loss in so many parts
   bool gradient_in_forward = false;  ///< the head's weight gradient is made in forward and kept (Liger)
   bool shifted = false;              ///< logits of the last position are cut off: s - 1 rows
 };
@@ -88,20 +104,54 @@ struct LossBytes {
 constexpr LossBytes loss_bytes(LossKind loss, int chunks, double native_width, bool log_probs_with_external) noexcept {
   const double n = chunks < 1 ? 1 : chunks;
   switch (loss) {
-    case LossKind::hf: return {4, 8, 12, false, false};
-    case LossKind::hf_shift: return {4, 8, 12, false, true};
-    case LossKind::hf_external: return {4, 8, 14, false, false};
-    case LossKind::hf_native: return {native_width, 8, 4 * native_width, false, false};
-    case LossKind::fused_ce: return {4, 8, log_probs_with_external ? 10.0 : 8.0, false, false};
-    case LossKind::fused_ce_native: return {native_width, 8, 3 * native_width, false, false};
-    case LossKind::compiled: return {2, 8, 2, false, false};
-    case LossKind::logits16: return {2, 8, 6, false, false};
-    case LossKind::megatron: return {4, 9, 6, false, false};
-    case LossKind::te: return {2, 0, 2, false, false};
-    case LossKind::chunked: return {0, 8, 12 / n, false, false};
-    case LossKind::liger: return {0, 0, 4 / n, true, false};
+    case LossKind::hf: return {4, 8, 12, 2, 1, false, false};
+    case LossKind::hf_shift: return {4, 8, 12, 2, 1, false, true};
+    case LossKind::hf_external: return {4, 8, 14, 2, 1, false, false};
+    case LossKind::hf_native: return {native_width, 8, 4 * native_width, native_width, 1, false, false};
+    case LossKind::fused_ce: return {4, 8, log_probs_with_external ? 10.0 : 8.0, 2, 1, false, false};
+    case LossKind::fused_ce_native: return {native_width, 8, 3 * native_width, native_width, 1, false, false};
+    case LossKind::compiled: return {2, 8, 2, 2, 1, false, false};
+    case LossKind::logits16: return {2, 8, 6, 2, 1, false, false};
+    case LossKind::megatron: return {4, 9, 6, 2, 1, false, false};
+    case LossKind::te: return {2, 0, 2, 2, 1, false, false};
+    case LossKind::chunked: return {0, 8, 12, 2, n, false, false};
+    case LossKind::liger: return {0, 0, 4, 2, n, true, false};
   }
   return {};
+}
+
+/// The most that head and loss hold beyond parameters, gradients and the head's input, at their two worst points.
+struct HeadPeaks {
+  double loss = 0;             ///< logits and what the loss makes of them
+  double product = 0;          ///< backward of the head's product: the logits' gradient and the input's
+  double weight_gradient = 0;  ///< made there too, or a placeholder of its size where it is accumulated by the product
+};
+
+/// T tokens, V/t columns, n chunks (activations.md section 7, measured; Megatron-Core tensor_parallel/layers.py for the
+/// gathered input and the scattered gradient of sequence parallelism):
+///   loss:    peak_per_logit TV/(nt); in chunks also the input's gradient 2Th, and 2Vh/t where it is made in forward.
+///   product: gradient_per_logit TV/(nt) + 2Th, in chunks + 2Th/n, with sequence parallelism + 2Th + 2Th/t.
+template <class N>
+HeadPeaks head_peaks(const Symbols<N>& v, const LayerOptions& o, const LossBytes& loss, N width, bool trains) {
+  const N tokens = v.s * v.b / v.c;
+  const N rows = loss.shifted ? v.b * (v.s / v.c - 1.0) : tokens;
+  const N logits = rows / loss.chunks * v.V / v.t;
+  const N input = v.w * tokens * width;
+  HeadPeaks peaks;
+  peaks.weight_gradient = trains ? 2.0 * v.V / v.t * width : N(0.0);
+  peaks.loss = loss.peak_per_logit * logits + loss.saved_per_token * rows;
+  if (loss.chunks > 1) peaks.loss = peaks.loss + input;
+  if (loss.gradient_in_forward) {
+    peaks.loss = peaks.loss + peaks.weight_gradient;
+    peaks.weight_gradient = N(0.0);
+  }
+  peaks.product = loss.gradient_per_logit * logits + input;
+  if (loss.chunks > 1) peaks.product = peaks.product + input / loss.chunks;
+  if (o.sequence_parallel) {
+    peaks.product = peaks.product + input / v.t;
+    if (o.kernels.sp_input == SequenceParallelInput::regather) peaks.product = peaks.product + input;
+  }
+  return peaks;
 }
 
 /// The language-model head: a column-cut product with V/t outputs, and the loss on them.
@@ -114,6 +164,7 @@ void head_operators(const Symbols<N>& v, const LayerOptions& o, const Model& mod
   LayerOptions plain = o;
   plain.base_trains = head_trains;
   plain.quantized = false;
+  plain.narrow_input_bytes = 0;
   if (projected) {
     LinearSpec<N> out;
     out.name = "head_projection";

@@ -14,6 +14,7 @@ struct Weights {
   double trained_vectors = 0;   ///< of them, norms, biases and the like
   double trained_factored = 0;  ///< sum of rows + columns of the trained matrices
   double trained_hidden = 0;    ///< of `trained`, elements of hidden matrices (not embedding, head, vectors)
+  double narrow = 0;            ///< of `trained`, elements of the matrices that fp8 and nvfp4 runs multiply narrow
   double frozen = 0;            ///< kept in 16 bit
   double frozen_norms = 0;      ///< of them, norm weights (k-bit preparation makes these fp32)
   double quantized = 0;         ///< stored as peft.quant says

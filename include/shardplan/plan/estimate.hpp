@@ -162,6 +162,38 @@ struct LayerDetail {
   std::vector<OperatorDetail> operators;
 };
 
+/// GPU memory that no tensor of the run explains.
+struct OverheadDetail {
+  std::string_view name;
+  std::int64_t bytes = 0;
+  bool allocated = false;  ///< inside the framework's allocator, so part of transient_bytes; else of framework_bytes
+  std::string_view source;
+};
+
+/// Activations that a rank holds from a time on.
+struct HeldActivations {
+  double time_s = 0;
+  std::int64_t bytes = 0;
+};
+
+/// One rank of the simulated step. Times from the first op of the pipeline on.
+struct StageTimeline {
+  int stage = 0;
+  double first_start_s = 0;
+  double last_end_s = 0;
+  double busy_s = 0;
+  double exposed_p2p_s = 0;
+  std::vector<double> gradients_ready_s;  ///< per chunk: the end of its last backward
+  std::vector<double> reduce_start_s;     ///< per chunk: when its gradients start to be reduced as a whole
+  std::vector<HeldActivations> held;      ///< what the layers keep; of a long step the largest of equal spans
+};
+
+struct StepTimeline {
+  double makespan_s = 0;  ///< to a global barrier before the optimizer
+  double max_span_s = 0;  ///< longest first start to last end of one rank: the zero-bubble papers' cost
+  std::vector<StageTimeline> stages;
+};
+
 /// Filled only when asked for; the one part of an estimate that allocates.
 struct EstimateDetail {
   std::vector<LayerDetail> layers;
@@ -170,6 +202,8 @@ struct EstimateDetail {
   std::int64_t head_saved_bytes = 0;
   std::int64_t head_peak_bytes = 0;
   std::int64_t backward_transient_bytes = 0;
+  std::vector<OverheadDetail> overheads;
+  StepTimeline timeline;
 };
 
 struct Estimate {

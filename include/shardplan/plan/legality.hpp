@@ -60,6 +60,7 @@ enum class Rule : std::uint8_t {
   schedule_microbatches,  ///< microbatches that the schedule needs
   interleaved_two,        ///< Megatron: two interleaved stages need overlapped p2p
   precision_gpu,          ///< the GPU computes in it
+  fp8_param_gather,       ///< who gathers fp8 weights
   fp8_recipe_gpu,         ///< the GPU has the recipe's formats
   peft_quant,             ///< QLoRA has a quantised base
   peft_quant_tensor,      ///< quantised weights are not split by tensor parallelism
@@ -123,6 +124,7 @@ inline constexpr std::array<std::string_view, plan::rule_count> names_of<plan::R
                                                                                         "schedule_microbatches",
                                                                                         "interleaved_two",
                                                                                         "precision_gpu",
+                                                                                        "fp8_param_gather",
                                                                                         "fp8_recipe_gpu",
                                                                                         "peft_quant",
                                                                                         "peft_quant_tensor",

@@ -12,7 +12,7 @@ namespace shardplan::plan {
 
 /// What was stated. Of `run`, the fields in `given` hold what was said; the others hold nothing to rely on, but for
 /// `training.framework` (stated or default_framework()) and `training.stack` (the stack's constants, or those of the
-/// framework), which must be filled.
+/// framework), which must be filled. Degrees are at least 1, stated or not.
 struct Draft {
   Run run;
   FieldSet given;

@@ -57,7 +57,7 @@ struct Ends {
   Unit head;                 ///< the LM head and the loss
   Unit mtp;                  ///< multi-token prediction: one block, its projection and one more pass of the head
   double head_input = 0;     ///< bytes of the final norm's output as the head keeps it
-  double loss_peak = 0;      ///< most bytes alive in the loss' forward and backward, the head's input apart
+  HeadPeaks head_peaks;      ///< what the loss' and the head's backward hold at most, the head's input apart
   double head_gradient = 0;  ///< bytes of the head's weight gradient in 16 bit, 0 where frozen
   double logits = 0;         ///< elements of this rank's logits
 };
@@ -71,6 +71,7 @@ struct Chunk {
   bool has_head = false;
   double kept = 0;        ///< activation bytes that one microbatch keeps here, the loss apart
   double first_kept = 0;  ///< of it, what the first layer keeps
+  double elements = 0;    ///< weights, before data sharding
   double forward_s = 0;   ///< with exposed communication
   double backward_s = 0;
   double weight_gradient_s = 0;
@@ -87,6 +88,7 @@ struct Stage {
   double largest_layer = 0;           ///< elements of the largest layer here: what gathers hold at once
   double root = 0;                    ///< elements of embedding, head and final norm here
   double layer_saved = 0;             ///< of the layer whose recomputation holds most
+  double layer_kept = 0;              ///< what that layer keeps anyway
   double layer_checkpoint = 0;
   LayerTransient transient;  ///< of the layer with the largest one
   double forward_s = 0;      ///< one microbatch through all chunks, with exposed communication
@@ -113,6 +115,17 @@ struct EstimateWorkspace {
   schedule::PipelineWorkspace ideal;
   schedule::PipelineResult ideal_result;
 };
+
+/// Seconds of one call of a layer's collective. An expert exchange whose dispatcher sends one copy of a token per
+/// destination node (DeepEP, HybridEP) takes the time of those copies.
+double layer_call_seconds(const Run& run, const Topology& topology, const LayerCollective<double>& call,
+                          double top_k) noexcept;
+
+/// When one rank may start to reduce a chunk's gradients as a whole, where the reduction overlaps.
+double gradient_reduce_start(const Run& run, const EstimateWorkspace& w, std::size_t rank, int chunk) noexcept;
+
+/// The simulated step of every rank, for a workspace whose pipeline has run.
+StepTimeline step_timeline(const Run& run, EstimateWorkspace& w);
 
 // The steps of an estimate, in order; each reads what the ones before it filled in.
 void build_units(const Run& run, EstimateWorkspace& w) noexcept;

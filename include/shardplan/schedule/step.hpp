@@ -29,6 +29,12 @@ struct HeldPoint {
 /// In order of time; the last point holds nothing.
 std::vector<HeldPoint> held_over_time(const StepView& step, int rank);
 
+/// When Megatron-LM starts to reduce each chunk's gradients on a rank with --overlap-grad-reduce and
+/// align_grad_reduce: behind the backward slot that lies `rank` slots after the chunk's last one, so that all ranks
+/// launch in the same slot; a chunk without such a slot waits for the last backward (schedules.py, grad_sync). Per
+/// chunk; interleaved schedules.
+std::vector<double> aligned_grad_sync(const StepView& step, int rank);
+
 /// One schedule of a comparison, for a pipeline whose ranks are alike.
 struct Alternative {
   Shape shape;

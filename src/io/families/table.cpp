@@ -173,6 +173,7 @@ std::vector<std::string_view> family_names() {
 
 std::vector<std::string_view> refused_names() {
   std::vector<std::string_view> names;
+  names.reserve(refusals.size());
   for (const Refusal& refusal : refusals) names.push_back(refusal.model_type);
   return names;
 }

@@ -15,6 +15,7 @@ struct AttentionCore {
   N value_width{};
   N output_width{};
   N heads{};                              ///< on this rank
+  bool grouped = false;                   ///< fewer KV heads than query heads
   bool view_of_fused_projection = false;  ///< v is a view that keeps the fused projection's whole output alive
   N projection_width{};                   ///< elements of that output
 };
@@ -48,7 +49,7 @@ Operator<N> attention_core(const Symbols<N>& v, const LayerOptions& o, const Att
     op.saved = expanded + N(score_bytes) * scores;
   } else {
     const N output = v.w * tokens * core.output_width;
-    op.saved = (o.kernels.kv_expanded ? expanded : compact) + output + 4.0 * core.heads * tokens;
+    op.saved = (o.kernels.kv_expanded && core.grouped ? expanded : compact) + output + 4.0 * core.heads * tokens;
     op.saved_recomputed = op.saved_recomputed + output;
   }
   op.m = tokens;
@@ -140,6 +141,7 @@ void grouped_query_attention(const Symbols<N>& v, const LayerOptions& o, const A
   in.width = v.w;
   in.bias = shape.qkv_bias;
   in.input_already_kept = input_already_kept;
+  in.adapters_share_copy = o.fused_qkv_adapters;
   Operator<N> qkv = shape.keys_are_values
                         ? linear(v, o, in, {{MatrixId::q_proj, query_out, v.t}, {MatrixId::k_proj, v.k * v.d, v.t_kv}})
                         : linear(v, o, in,
@@ -147,8 +149,12 @@ void grouped_query_attention(const Symbols<N>& v, const LayerOptions& o, const A
                                   {MatrixId::k_proj, v.k * v.d, v.t_kv},
                                   {MatrixId::v_proj, v.k * v.d_v, v.t_kv}});
   qkv.covered = Covered::layernorm;
-  if (o.index_copy_adapters && (o.adapted & set_of(MatrixId::q_proj, MatrixId::k_proj, MatrixId::v_proj)) != 0) {
-    qkv.saved = qkv.saved + v.w * tokens * (query + value);
+  // Outputs of fewer than three adapters are copied into a padded buffer, whose index_copy keeps its source.
+  const MatrixSet all_three = set_of(MatrixId::q_proj, MatrixId::k_proj, MatrixId::v_proj);
+  if (o.fused_qkv_adapters && (o.adapted & all_three) != 0 && (o.adapted & all_three) != all_three) {
+    if (contains(o.adapted, MatrixId::q_proj)) qkv.saved = qkv.saved + v.w * tokens * query;
+    if (contains(o.adapted, MatrixId::k_proj)) qkv.saved = qkv.saved + v.w * tokens * key;
+    if (contains(o.adapted, MatrixId::v_proj)) qkv.saved = qkv.saved + v.w * tokens * value;
   }
   list.operators.add(qkv);
   const bool fused_view = o.kernels.qkv == QkvLayout::fused && o.rope && o.attention != AttentionKernel::eager;
@@ -173,6 +179,7 @@ void grouped_query_attention(const Symbols<N>& v, const LayerOptions& o, const A
   core.value_width = value;
   core.output_width = v.a * v.d_v / v.t;
   core.heads = v.a / v.t;
+  core.grouped = shape.kv_heads < shape.heads;
   core.view_of_fused_projection = fused_view;
   core.projection_width = query + key + value;
   Operator<N> attention = attention_core(v, o, core);

@@ -1,0 +1,189 @@
+// Which data-parallel collectives a step makes, and how much each moves.
+#include "data_calls.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "shardplan/physics/layer_inputs.hpp"
+
+namespace shardplan {
+namespace {
+
+struct Volumes {
+  double gradients = 0;   ///< bytes of all gradients of the stage
+  double parameters = 0;  ///< bytes of all weights as they are gathered
+  double updated = 0;     ///< bytes of the weights that a step changes
+};
+
+Volumes volumes_of(const Run& run, const EstimateWorkspace& w, const Weights& weights) noexcept {
+  const Training& training = run.training;
+  const double compute_width = bytes_of(activation_dtype(training.precision));
+  const double stored = std::min(compute_width, w.rule.parameter_bytes);
+  Volumes v;
+  v.gradients = w.rule.gradient_bytes * weights.trained + w.rule.adapter_gradient_bytes * weights.adapters;
+  const double adapters = std::min(compute_width, w.rule.adapter_parameter_bytes) * weights.adapters;
+  v.updated = stored * weights.trained + adapters;
+  if (training.fp8_param_gather) v.updated -= (stored - 1) * weights.narrow;  // gathered as fp8
+  v.parameters = v.updated + w.rule.frozen_bytes * weights.frozen + w.rule.quantized_bytes * weights.quantized;
+  return v;
+}
+
+struct GroupNames {
+  std::string_view all_reduce, reduce_scatter, gather, gather_forward, gather_backward, replica_all_reduce, quantized;
+};
+constexpr GroupNames dense_names = {"grad_all_reduce",          "grad_reduce_scatter",       "param_all_gather",
+                                    "param_all_gather_forward", "param_all_gather_backward", "grad_replica_all_reduce",
+                                    "grad_quantized_all_to_all"};
+constexpr GroupNames expert_names = {"expert_grad_all_reduce",           "expert_grad_reduce_scatter",
+                                     "expert_param_all_gather",          "expert_param_all_gather_forward",
+                                     "expert_param_all_gather_backward", "expert_grad_replica_all_reduce",
+                                     "expert_grad_quantized_all_to_all"};
+
+void group_calls(const Run& run, const Volumes& volumes, GroupKind group, const RankGroup& all, const RankGroup& shard,
+                 const RankGroup& replicas, double units, const GroupNames& names, DataCalls& calls) noexcept {
+  const Parallel& parallel = run.parallel;
+  const Training& training = run.training;
+  const double m = static_cast<double>(run.microbatches());
+  const double reduces = parallel.grad_sync == GradSync::every ? m : 1.0;
+  const StackTiming& timing = training.stack.timing;
+  DataCall call;
+  call.group = group;
+  call.ranks = all;
+  call.hidden = timing.grad_reduce_hidden;
+  const auto reduce = [&](Collective op, std::string_view name, const RankGroup& ranks, double bytes) {
+    call.op = op;
+    call.name = name;
+    call.ranks = ranks;
+    call.bytes = bytes;
+    call.passes = reduces;
+    call.units = 1;
+    call.overlaps = training.overlap.grad_reduce;
+    call.hides = reduces > 1 ? Hides::behind_each_microbatch : Hides::behind_last_backward;
+    call.hidden = reduces > 1 ? timing.fsdp_hidden : timing.grad_reduce_hidden;
+    if (ranks.size > 1 && bytes > 0) calls.add(call);
+  };
+  const auto gather = [&](std::string_view name, const RankGroup& ranks, double bytes, double passes, bool per_layer) {
+    call.op = Collective::all_gather;
+    call.name = name;
+    call.ranks = ranks;
+    call.bytes = bytes;
+    call.passes = passes;
+    call.units = per_layer ? units : 1;
+    call.overlaps = training.overlap.param_gather;
+    call.hides = per_layer && passes > 1 ? Hides::behind_each_microbatch : Hides::behind_first_forward;
+    call.hidden = per_layer ? timing.fsdp_hidden : timing.grad_reduce_hidden;
+    if (ranks.size > 1 && bytes > 0) calls.add(call);
+  };
+  const bool fully_sharded = parallel.fsdp != Fsdp::none && parallel.fsdp != Fsdp::no_shard;
+  if (fully_sharded) {
+    // Under a pipeline the shards are gathered once a step (torchtitan: never resharded then).
+    const double passes = parallel.pipeline > 1 ? 1.0 : m;
+    gather(names.gather_forward, shard, volumes.parameters, passes, true);
+    if (parallel.fsdp != Fsdp::shard_grad_op) gather(names.gather_backward, shard, volumes.parameters, passes, true);
+    reduce(Collective::reduce_scatter, names.reduce_scatter, shard, volumes.gradients);
+    reduce(Collective::all_reduce, names.replica_all_reduce, replicas, volumes.gradients / shard.size);
+    return;
+  }
+  const bool staged = training.framework == Framework::textbook || training.framework == Framework::deepspeed ||
+                      training.framework == Framework::megatron;
+  const int stage = staged ? parallel.zero_stage : 0;
+  if (stage == 0) {
+    reduce(Collective::all_reduce, names.all_reduce, all, volumes.gradients);
+    return;
+  }
+  if (parallel.qgz) {
+    reduce(Collective::all_to_all, names.quantized, all, volumes.gradients / 4);
+  } else {
+    reduce(Collective::reduce_scatter, names.reduce_scatter, all, volumes.gradients);
+  }
+  if (stage < 3) {
+    gather(names.gather, all, volumes.updated, 1, false);
+    return;
+  }
+  gather(names.gather_forward, all, parallel.qwz ? volumes.parameters / 2 : volumes.parameters, m, true);
+  // hpZ: the backward gather stays inside the secondary partition's group.
+  const RankGroup secondary = [&] {
+    RankGroup ranks = all;
+    ranks.size = std::clamp(parallel.shard_group, 1, all.size);
+    ranks.per_domain = std::min(ranks.size, all.per_domain);
+    ranks.scope = ranks.size <= 1                  ? Scope::none
+                  : ranks.per_domain >= ranks.size ? Scope::intra_node
+                                                   : Scope::inter_node;
+    return ranks;
+  }();
+  gather(names.gather_backward, parallel.hpz ? secondary : all, volumes.parameters, m, true);
+}
+
+}  // namespace
+
+double sent_share(Collective op, double n) noexcept {
+  switch (op) {
+    case Collective::all_reduce: return 2 * (n - 1) / n;
+    case Collective::send:
+    case Collective::broadcast: return 1;
+    default: return (n - 1) / n;
+  }
+}
+
+void stage_calls(const Run& run, const EstimateWorkspace& w, const Stage& stage, DataCalls& calls) noexcept {
+  const Topology& topology = w.topology;
+  const double units = stage.layers + (stage.root > 0 ? 1.0 : 0.0);
+  const Volumes dense = volumes_of(run, w, stage.weights.dense);
+  group_calls(run, dense, GroupKind::data, topology.group(GroupKind::data), topology.shard, topology.replicas, units,
+              dense_names, calls);
+  const Volumes experts = volumes_of(run, w, stage.weights.expert);
+  const RankGroup& expert_data = topology.group(GroupKind::expert_data);
+  RankGroup shard = expert_data, replicas;
+  if (run.parallel.fsdp == Fsdp::hybrid_shard) {
+    shard.size = std::min(expert_data.size, std::max(1, run.parallel.shard_group));
+    shard.per_domain = std::min(shard.size, expert_data.per_domain);
+    shard.scope = shard.size <= 1                  ? Scope::none
+                  : shard.per_domain >= shard.size ? Scope::intra_node
+                                                   : Scope::inter_node;
+    replicas.size = expert_data.size / shard.size;
+    replicas.per_domain = 1;
+    replicas.scope = replicas.size > 1 ? Scope::inter_node : Scope::none;
+  }
+  group_calls(run, experts, GroupKind::expert_data, expert_data, shard, replicas, stage.layers, expert_names, calls);
+  if (stage.has_embedding != stage.has_head && run.model.tied_embeddings && run.parallel.pipeline > 1 &&
+      !run.training.peft.active()) {
+    DataCall call;
+    call.name = "embedding_grad_all_reduce";
+    call.group = GroupKind::embedding;
+    call.ranks = topology.group(GroupKind::embedding);
+    call.bytes = w.rule.gradient_bytes * static_cast<double>(run.padded_vocab()) / run.parallel.tensor *
+                 static_cast<double>(run.model.hidden_size);
+    call.overlaps = false;
+    calls.add(call);
+  }
+  if (w.spec.shape.kind == ScheduleKind::dualpipe && !run.training.peft.active()) {
+    // Each chunk has a second holder at the other end of the pipeline: their gradients are summed.
+    DataCall call;
+    call.name = "holder_grad_all_reduce";
+    call.group = GroupKind::pipeline;
+    call.ranks = topology.group(GroupKind::pipeline);
+    call.ranks.size = 2;
+    call.ranks.per_domain = call.ranks.scope == Scope::inter_node ? 1 : 2;
+    call.bytes = dense.gradients + experts.gradients;
+    call.overlaps = false;
+    calls.add(call);
+  }
+  if (run.training.framework == Framework::dp && run.num_gpus > 1) {
+    calls.count = 0;
+    DataCall call;
+    const double m = static_cast<double>(run.microbatches());
+    call.ranks = topology.group(GroupKind::data);
+    call.overlaps = false;
+    call.passes = m;
+    call.name = "replicate_parameters";
+    call.op = Collective::broadcast;
+    call.bytes =
+        w.rule.parameter_bytes * stage.weights.dense.held() + w.rule.parameter_bytes * stage.weights.expert.held();
+    calls.add(call);
+    call.name = "reduce_gradients";
+    call.bytes = dense.gradients + experts.gradients;
+    calls.add(call);
+  }
+}
+
+}  // namespace shardplan

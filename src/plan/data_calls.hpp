@@ -1,0 +1,39 @@
+// What data parallelism sends for one stage, from sharding rules to collectives.
+#pragma once
+
+#include <string_view>
+
+#include "shardplan/plan/workspace.hpp"
+
+namespace shardplan {
+
+/// How a data-parallel collective relates to the step's compute.
+enum class Hides : std::uint8_t {
+  behind_last_backward,   ///< once a step, behind one microbatch's backward
+  behind_first_forward,   ///< once a step, behind one microbatch's forward
+  behind_each_microbatch  ///< per layer and microbatch, one unit ahead
+};
+
+struct DataCall {
+  std::string_view name;
+  Collective op = Collective::all_reduce;
+  GroupKind group = GroupKind::data;
+  RankGroup ranks;
+  double bytes = 0;   ///< the whole tensor over its group, per pass over all units
+  double passes = 1;  ///< a step
+  double units = 1;   ///< calls a pass
+  bool overlaps = true;
+  double hidden = 0.9;
+  Hides hides = Hides::behind_last_backward;
+};
+
+/// What data parallelism sends for one stage: at most a dozen calls.
+using DataCalls = FixedList<DataCall, 16>;
+
+/// Share of a collective's tensor that one of n ranks sends.
+double sent_share(Collective op, double n) noexcept;
+
+/// Gradients, gathered weights, tied embeddings, replicas: every data-parallel collective of a stage.
+void stage_calls(const Run& run, const EstimateWorkspace& w, const Stage& stage, DataCalls& calls) noexcept;
+
+}  // namespace shardplan
