@@ -49,6 +49,9 @@ Outcome run_estimate(const Arguments& arguments, const OutputStyle& style) {
   if (style.format == Format::csv && arguments.has("measured")) {
     return usage_problem("--measured has no column in csv", "text, json and markdown show it");
   }
+  if (style.format == Format::csv && style.detail) {
+    return usage_problem("--detail has no rows in csv", "text, json and markdown show it");
+  }
   Result<Measurement> measurement;
   const std::optional<std::string_view> measured_text = arguments.value("measured");
   if (measured_text) measurement = parse_measurement(*measured_text);

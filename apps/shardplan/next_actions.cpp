@@ -122,6 +122,7 @@ class Effects {
     return {tried.change.flags, now_.fits ? faster(tried) : smaller(tried), tried.change.reason};
   }
 
+  double tokens_per_s() const noexcept { return now_.throughput.tokens_per_s; }
   const Shortage& shortage() const noexcept { return shortage_; }
 
  private:
@@ -256,10 +257,15 @@ std::vector<report::Action> memory_actions(std::vector<Tried> tried, const Draft
   std::vector<Tried> more;
   if (!any_fits(tried)) {
     std::vector<Tried> pairs = try_pairs(draft, run, trials);
-    if (!any_fits(pairs)) more = try_more_gpus(draft, run, trials);
+    // What crawls is hardly a way out: more GPUs stand beside it.
+    const bool crawls = std::none_of(pairs.begin(), pairs.end(), [&](const Tried& t) {
+      return t.fits && 2 * t.tokens_per_s > effects.tokens_per_s();
+    });
+    if (crawls) more = try_more_gpus(draft, run, trials);
     for (Tried& pair : pairs) tried.push_back(std::move(pair));
   }
   if (any_fits(tried)) {
+    for (Tried& t : more) tried.push_back(std::move(t));
     keep_fitting(tried);
     sort_fastest(tried);
     keep_best_of_each_idea(tried);

@@ -82,7 +82,7 @@ Outcome compare(const SimulatedStep& step, const OutputStyle& style, const repor
   const auto times = rank_times(step.spec);
   if (!times) return usage_problem("--compare needs stages that are alike, or a run");
   const schedule::Shape& shape = step.spec.shape;
-  const auto all = schedule::legal_alternatives(shape.p, shape.m, shape.v, *times);
+  const auto all = schedule::legal_alternatives(shape.p, shape.m, shape.v, *times, shape.kind);
   outcome.result = table_text(report::alternatives_table(all, shape.kind, options, data), style);
   return outcome;
 }
@@ -93,7 +93,7 @@ std::string draw(const SimulatedStep& step, const OutputStyle& style, const repo
   // Of a run, other schedules are another estimate: --compare makes it.
   if (times && !style.quiet && !step.seconds) {
     const schedule::Shape& shape = step.spec.shape;
-    const auto all = schedule::legal_alternatives(shape.p, shape.m, shape.v, *times);
+    const auto all = schedule::legal_alternatives(shape.p, shape.m, shape.v, *times, shape.kind);
     for (report::Text& line : report::next_lines(step.view(), all, options)) lines.push_back(std::move(line));
   }
   const std::string text = report::render(lines, options.style);

@@ -29,7 +29,8 @@ report::Table compare_schedules(const plan::Draft& draft, const Run& run, report
   for (std::size_t i = 0; i < names_of<ScheduleKind>.size(); ++i) {
     const auto kind = static_cast<ScheduleKind>(i);
     const bool free = kind == ScheduleKind::interleaved || kind == ScheduleKind::bfs;
-    const int chunks = free ? std::max(run.parallel.virtual_pipeline, 2)
+    const int chunks = kind == run.parallel.schedule ? run.parallel.virtual_pipeline
+                       : free                        ? std::max(run.parallel.virtual_pipeline, 2)
                        : schedule::placement(kind) == schedule::Placement::vee ? 2
                                                                                : 1;
     plan::Draft changed = draft;

@@ -65,6 +65,18 @@ std::string flags_of(const Statement& statement, std::string_view pointer) {
   return flags;
 }
 
+/// A field that --set stated is said so again: its own flag beside it would be a second one.
+bool has_set(const Statement& statement, std::string_view pointer) {
+  return std::any_of(statement.overrides->begin(), statement.overrides->end(),
+                     [&](const Override& change) { return change.pointer == pointer && change.flag == "--set"; });
+}
+
+/// What --offload sets as PART=PLACE.
+bool is_offload_part(std::string_view pointer) {
+  return pointer == "/training/offload/optimizer" || pointer == "/training/offload/parameters" ||
+         pointer == "/training/offload/activations";
+}
+
 std::string as_flags(const WayOut& way, const Statement& statement) {
   constexpr std::string_view offload = "/training/offload/";
   std::string typed;
@@ -72,10 +84,11 @@ std::string as_flags(const WayOut& way, const Statement& statement) {
   std::string without;
   for (const WayOut::Setting& setting : way.settings) {
     if (is_stated(statement, setting)) continue;
-    const std::string_view flag = flag_of(setting.pointer);
+    const bool set = has_set(statement, setting.pointer);
+    const std::string_view flag = set ? std::string_view() : flag_of(setting.pointer);
     if (is_null(setting) && has_flag(statement, setting.pointer)) {
       without += (without.empty() ? "" : " and ") + flags_of(statement, setting.pointer);
-    } else if (setting.pointer.compare(0, offload.size(), offload) == 0 && !is_null(setting)) {
+    } else if (is_offload_part(setting.pointer) && !set && !is_null(setting)) {
       offloaded += fmt::format("{}{}={}", offloaded.empty() ? "--offload " : ",",
                                setting.pointer.substr(offload.size()), typed_value(setting.value));
     } else if (flag.empty() || is_null(setting)) {

@@ -44,7 +44,8 @@ std::string way_to_shard(const Run& run) {
     case Framework::deepspeed: return pipeline ? "a larger --tp or --pp splits them" : "--zero 3 shards them";
     case Framework::megatron:
       return run.parallel.zero_stage > 0 || run.parallel.fsdp != Fsdp::none
-                 ? "a larger --tp or --pp splits them, --fsdp full_shard in place of --zero shards them"
+                 ? "a larger --tp or --pp splits them, --fsdp full_shard --framework megatron in place of --zero "
+                   "shards them"
                  : "a larger --tp or --pp splits them, --fsdp full_shard --framework megatron shards them";
     default: return "--fsdp full_shard --framework fsdp shards them";
   }

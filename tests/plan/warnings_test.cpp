@@ -40,7 +40,7 @@ TEST_CASE("replicated weights are named where they alone stand in the way") {
       {R"({"model": "llama-3.1-70b"})", "parameters, gradients and optimizer states of stage 0 take",
        "--fsdp full_shard --framework fsdp"},
       {R"({"model": "llama-3.1-405b", "num_gpus": 16, "parallel": {"tensor": 8, "zero_stage": 1}})",
-       "parameters and gradients of stage 0 take", "--fsdp full_shard in place of --zero"},
+       "parameters and gradients of stage 0 take", "--fsdp full_shard --framework megatron in place of --zero"},
       {R"({"model": "llama-3.1-70b", "training": {"framework": "deepspeed"}, "parallel": {"zero_stage": 2}})",
        "parameters of stage 0 take", "--zero 3"},
       {R"({"model": "llama-3.1-405b", "num_gpus": 16, "parallel": {"pipeline": 2, "zero_stage": 1},
