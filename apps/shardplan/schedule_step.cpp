@@ -135,7 +135,7 @@ Diagnostics step_of_unit_times(const Arguments& arguments, SimulatedStep& step) 
     return problem(fmt::format("more than {} passes are not drawn", io::max_schedule_ops), "fewer --microbatches");
   }
   const auto stages = static_cast<std::size_t>(shape.virtual_stages());
-  step.forward.assign(stages, 1.0 / shape.v);  // a stage's F, B and W are 1, whatever it is cut into
+  step.forward.assign(stages, 1.0);
   step.spec.shape = shape;
   step.spec.forward = step.spec.backward = step.spec.weight = step.forward;
   simulate(step);

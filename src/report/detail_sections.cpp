@@ -24,6 +24,15 @@ std::string time_text(double time_s) { return time_s > 0 ? fixed_text(time_s * 1
 
 std::string bytes_or_dash(std::int64_t bytes, Units units) { return bytes > 0 ? auto_size(bytes, units) : "-"; }
 
+/// "activations are 34.4% of the peak": the largest part where it is highest.
+std::string largest_part_text(const StageEstimate& stage) {
+  const auto parts = parts_of(stage.peak());
+  const std::size_t largest = static_cast<std::size_t>(std::max_element(parts.begin(), parts.end()) - parts.begin());
+  const double total = static_cast<double>(std::max<std::int64_t>(stage.peak().total(), 1));
+  return fmt::format("at the peak: {} {}", part_names[largest].word,
+                     percent_text(static_cast<double>(parts[largest]) / total));
+}
+
 }  // namespace
 
 std::vector<Text> moments_section(const Run& run, const Estimate& estimate, const EstimateTextOptions& options) {
@@ -54,6 +63,7 @@ std::vector<Text> moments_section(const Run& run, const Estimate& estimate, cons
   if (table.rows() == 0) return {};
   std::string head = fmt::format("Moments of the step, {}", unit_name(units));
   if (estimate.stages.size() > 1) head += fmt::format(", {} {}", stage_word(run), stage.stage);
+  head += ", " + largest_part_text(stage);
   std::vector<Text> lines = section_head(head, "memory", options);
   append(lines, table.lines(options.style.width));
   return lines;

@@ -165,17 +165,6 @@ std::vector<Text> stage_lines(const Run& run, const Estimate& estimate, const Es
   return style.width < 40 ? table.records(style.width) : table.lines(style.width);
 }
 
-/// "stage 0 binds, activations 34.4% of it": where headroom is least, and the largest part there.
-std::string binding_part_text(const Run& run, const Estimate& estimate) {
-  const StageEstimate& stage = estimate.stages[static_cast<std::size_t>(estimate.binding_stage)];
-  const auto parts = parts_of(stage.peak());
-  const std::size_t largest = static_cast<std::size_t>(std::max_element(parts.begin(), parts.end()) - parts.begin());
-  const double total = static_cast<double>(stage.peak().total());
-  if (estimate.stages.size() < 2 || total <= 0) return {};
-  return fmt::format("{} {} binds: {} {} of it", stage_word(run), stage.stage, part_names[largest].word,
-                     percent_text(static_cast<double>(parts[largest]) / total));
-}
-
 /// "stages peak at: 0-2 backward, 3 loss" where they differ, else nothing.
 std::string peaks_text(const Run& run, const Estimate& estimate) {
   std::string text;
@@ -327,8 +316,7 @@ std::vector<Text> memory_section(const Run& run, const Estimate& estimate, const
   }
   const Text bytes(bytes_per_parameter(run, estimate), Role::dim);
   if (!bytes.empty()) append(wrap(bytes, page, 2));
-  append(join_wrapped({Text(binding_part_text(run, estimate), Role::dim), Text(peaks_text(run, estimate), Role::dim),
-                       Text(host_text(run, estimate, options.style.units))},
+  append(join_wrapped({Text(peaks_text(run, estimate), Role::dim), Text(host_text(run, estimate, options.style.units))},
                       page, 0));
   return lines;
 }

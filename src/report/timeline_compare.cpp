@@ -71,9 +71,11 @@ std::vector<Text> next_lines(const schedule::StepView& step, const std::vector<A
     const Alternative* best = better(all, *now, true);
     if (best == nullptr) best = better(all, *now, false);
     if (best != nullptr) {
+      // Unit times are of a pass through a chunk: typed, a schedule with more chunks takes longer by their number.
+      const double unit = options.from_spec ? 1.0 : static_cast<double>(best->shape.v) / shape.v;
       lines.push_back(fmt::format("{}   bubble {}, makespan {}, in flight{}{}: {}",
                                   change_text(best->shape, shape, options), percent_text(best->bubble),
-                                  time_text(best->makespan, options), peaks_text(best->peak_stages),
+                                  time_text(unit * best->makespan, options), peaks_text(best->peak_stages),
                                   best->shape.v > 1 ? " full stages" : "", reason_for(best->shape.kind)));
     }
   }

@@ -234,7 +234,7 @@ const RuleCase cases[] = {
     {Rule::precision_gpu, R"({"cluster": "dgx-a100", "training": {"precision": "fp8"}})",
      "/training/precision: \"fp8\": ", "fp16 or bf16", R"({"training": {"precision": "fp8"}})"},
     {Rule::fp8_param_gather, R"({"training": {"framework": "ddp", "precision": "fp8", "fp8": {"param_gather": true}}})",
-     "/training/fp8/param_gather: true with precision \"fp8\" under ddp", "zero_stage 1",
+     "/training/fp8/param_gather: true with precision \"fp8\" under ddp", "zero_stage to 1",
      R"({"parallel": {"zero_stage": 1},
          "training": {"framework": "megatron", "precision": "fp8", "fp8": {"param_gather": true}}})"},
     {Rule::fp8_recipe_gpu, R"({"training": {"precision": "fp8", "fp8": {"recipe": "mxfp8"}}})",
