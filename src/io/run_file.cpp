@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <tuple>
+#include <utility>
 
 #include "file_kind.hpp"
 #include "model_dropout.hpp"
@@ -137,8 +139,10 @@ class Reader {
   /// `--set /cluster/gpus_per_node=4` on a named cluster changes a copy of it. False where there is none of that name,
   /// which reading it reports.
   bool expand_named(std::string_view pointer) {
-    for (const CatalogKind kind : {CatalogKind::models, CatalogKind::clusters}) {
-      const std::string_view field = kind == CatalogKind::models ? name(Field::model) : name(Field::cluster);
+    constexpr std::array named = {std::pair{CatalogKind::models, std::string_view("/model")},
+                                  std::pair{CatalogKind::clusters, std::string_view("/cluster")},
+                                  std::pair{CatalogKind::gpus, std::string_view("/cluster/gpu")}};
+    for (const auto& [kind, field] : named) {
       json* value = find_pointer(root_, field);
       if (pointer == field || !is_inside(pointer, field) || value == nullptr || !value->is_string()) continue;
       Diagnostics reported_later;

@@ -110,6 +110,7 @@ Result<Stack> read_stack(const nlohmann::json& object, std::string_view file, st
   set(reader.boolean("compile"), stack.compile);
   set(reader.boolean("autocast"), stack.autocast);
   set(reader.choice<FlashKernel>("flash"), stack.flash);
+  stack.fsdp_version = static_cast<int>(reader.integer("fsdp_version", 0, 2).value_or(0));
   set(reader.boolean("tensor_is_sequence_parallel"), stack.tensor_is_sequence_parallel);
   read_block(reader, "overlap", stack.overlap, read_overlap);
   read_block(reader, "memory", stack.memory, read_memory);

@@ -114,8 +114,20 @@ void memory_warnings(const Run& run, const Estimate& estimate, Warnings& warning
 
 }  // namespace
 
+/// A stack of one FSDP under the other: its constants are those of its own.
+void stack_warnings(const Run& run, Warnings& warnings) {
+  const int version = run.training.stack.fsdp_version;
+  if (run.parallel.fsdp == Fsdp::none || version == 0 || version == run.parallel.fsdp_version) return;
+  warnings.push_back(
+      {"stack_fsdp_version", std::string(name(plan::Field::fsdp_version)),
+       fmt::format("stack {} is of FSDP{}, and fsdp_version is {}: set parallel.fsdp_version to {} (--set "
+                   "parallel.fsdp_version={})",
+                   run.training.stack.name, version, run.parallel.fsdp_version, version, version)});
+}
+
 Warnings warnings_of(const Run& run, const Estimate& estimate) {
   Warnings warnings;
+  stack_warnings(run, warnings);
   layout_warnings(run, estimate, warnings);
   memory_warnings(run, estimate, warnings);
   if (!run.cluster.gpu.gemm.measured) {

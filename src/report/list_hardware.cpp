@@ -37,8 +37,8 @@ Table gpus_table(std::span<const Gpu> gpus, int width, Units units) {
   constexpr int taken = 70;
   Table table({{"name"},
                {"vendor", Align::left, "", 6},
-               {"memory", Align::right, unit.name, 0, "memory_" + unit.key},
-               {"usable", Align::right, unit.name, 3, "memory_cuda_" + unit.key},
+               {"memory", Align::right, unit.name, 3, "memory_" + unit.key},
+               {"usable", Align::right, unit.name, 0, "memory_cuda_" + unit.key},
                {"GB/s", Align::right, "", 0, "memory_bandwidth_gb_s"},
                {"fp16", Align::right, "", 5, "fp16_tflops"},
                {"bf16", Align::right, "", 0, "bf16_tflops"},

@@ -279,3 +279,11 @@ TEST_CASE("names are given without regard to case") {
   const Run run = test::run_of(R"({"model": "LLaMA-3.1-8B", "cluster": "DGX-H100"})");
   CHECK(run.model.name == "llama-3.1-8b");
 }
+
+TEST_CASE("a field of a named GPU can be set: the run has a copy of it") {
+  shardplan::io::RunInput input = shardplan::io::run_input_from_json(test::run_text("{}"));
+  input.overrides.push_back({"/cluster/gpu/memory_gib", "96", "--set"});
+  const shardplan::io::ReadRun read = shardplan::io::read_run(input, shardplan::catalog::builtin_catalog());
+  CHECK(test::problem_lines(read.problems).empty());
+  CHECK(read.run.cluster.gpu.name == "H100-SXM-80GB");
+}

@@ -149,6 +149,7 @@ struct Stack {
   bool compile = false;
   bool autocast = false;
   FlashKernel flash = FlashKernel::v2;       ///< what `attention: "flash"` runs
+  int fsdp_version = 0;                      ///< that it was written for; 0: none in particular
   bool tensor_is_sequence_parallel = false;  ///< its tensor parallelism always shards the sequence too (torchtitan)
   Overlap overlap;
   StackMemory memory;
