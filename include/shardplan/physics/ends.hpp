@@ -24,7 +24,6 @@ void embedding_operators(const Symbols<N>& v, const LayerOptions& o, const Model
   table.rows = v.V / v.t;
   table.cols = width;
   table.matrices = 1.0;
-  table.factored = table.rows + table.cols;
   table.saved = 8.0 * tokens;
   table.forward_bytes = 2.0 * v.w * tokens * v.h;
   table.backward_bytes = 2.0 * table.forward_bytes;
@@ -38,7 +37,6 @@ void embedding_operators(const Symbols<N>& v, const LayerOptions& o, const Model
     position.rows = static_cast<double>(model.position_rows);
     position.cols = v.h;
     position.matrices = 1.0;
-    position.factored = position.rows + position.cols;
     position.parameters = position.rows * v.h;
     position.saved = 8.0 * v.s / v.c;
     list.operators.add(position);
@@ -175,7 +173,6 @@ void head_operators(const Symbols<N>& v, const LayerOptions& o, const Model& mod
   if (!head_trains) op.saved = op.saved + v.w * head.input_tokens * width;  // contract: the input counts either way
   if (weight_is_embedding) {
     op.parameters = op.biases;
-    op.factored = 0.0;
   }
   list.operators.add(op);
   Operator<N> cost;

@@ -54,8 +54,11 @@ Operator<N> linear(const Symbols<N>& v, const LayerOptions& o, const LinearSpec<
   for (const NamedMatrix<N>& matrix : matrices) {
     const N out = matrix.out / matrix.divisor;
     out_local = out_local + out;
-    op.factored = op.factored + out + in_local;
+    const std::uint8_t name = op.named++;
+    op.named_rows[name] = out;
     if (!contains(o.adapted, matrix.id)) continue;
+    op.adapted = static_cast<std::uint8_t>(op.adapted | 1U << name);
+    op.adapter_rank = v.r;
     any_adapter = true;
     op.adapter_parameters = op.adapter_parameters + v.r * (in_local + out);
     if (o.dora) op.adapter_parameters = op.adapter_parameters + out;
@@ -74,6 +77,7 @@ Operator<N> linear(const Symbols<N>& v, const LayerOptions& o, const LinearSpec<
   op.parameters = out_local * in_local;
   if (spec.bias) {
     op.biases = out_local;  // a row cut leaves the outputs whole, and with them the bias
+    op.vectors = op.named;
     op.parameters = op.parameters + op.biases;
   }
   const bool base_keeps = o.base_trains || any_plain_adapter || (o.quantized && o.quantized_keeps_input) ||
