@@ -55,7 +55,8 @@ StateRule state_rule(const Run& run) noexcept {
   const Optimizer* found = find_optimizer(training.optimizer);
   const Optimizer& optimizer = found != nullptr ? *found : optimizers().front();
   rule.parameter_bytes = bytes_of(training.param_dtype);
-  rule.gradient_bytes = optimizer.keeps_gradients ? bytes_of(training.grad_dtype) : 0.0;
+  rule.gradient_bytes = bytes_of(training.grad_dtype);
+  rule.keeps_gradients = optimizer.keeps_gradients;
   const auto master = [&](DType weight) {
     if (!training.master_weights || weight == DType::fp32) return 0.0;
     if (optimizer.master == MasterCopy::fp16) return 2.0;
@@ -159,7 +160,7 @@ StateBytes state_bytes(const StateRule& rule, const UnitWeights& unit, const Opt
     }
     // Of the layer that it is about, active_layer_bytes.
     if (!one_layer) {
-      bytes.gradients += rule.gradient_bytes * shard(trained_buffer, shards.gradient);
+      if (rule.keeps_gradients) bytes.gradients += rule.gradient_bytes * shard(trained_buffer, shards.gradient);
       const double elementwise = std::max(0.0, trained_buffer - w.counted);
       double counted = w.counted_bytes / shards.optimizer;
       if (rule.whole_matrices) counted = std::max(counted, w.largest_bytes);
@@ -180,7 +181,8 @@ StateBytes state_bytes(const StateRule& rule, const UnitWeights& unit, const Opt
       const bool cut = rule.adapters_sharded;
       const double buffer = rule.padded_buffers ? padded(w.adapters, shards.optimizer) : w.adapters;
       bytes.parameters += rule.adapter_parameter_bytes * shard(buffer, cut ? shards.parameter : 1);
-      bytes.gradients += rule.adapter_gradient_bytes * shard(buffer, cut ? shards.gradient : 1);
+      const double gradients = rule.keeps_gradients ? rule.adapter_gradient_bytes : 0.0;
+      bytes.gradients += gradients * shard(buffer, cut ? shards.gradient : 1);
       const double states = cut ? shards.optimizer : 1;
       const double elementwise = std::max(0.0, buffer - w.adapter_counted);
       const double moments = rule.adapter_moment_bytes * shard(elementwise, states) + w.adapter_counted_bytes / states;

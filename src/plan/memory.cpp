@@ -75,7 +75,7 @@ double step_transient(const Run& run, const EstimateWorkspace& w, const Stage& s
   if (training.framework == Framework::megatron) return matrix;
   if (training.framework == Framework::deepspeed) {
     // The partition's gradient is copied to fp32 unless it is fp32 already.
-    const bool copied = w.rule.gradient_bytes > 0 && w.rule.gradient_bytes < 4;
+    const bool copied = w.rule.keeps_gradients && w.rule.gradient_bytes < 4;
     return matrix + (copied ? 4.0 * trained / w.rule.optimizer_shards : 0.0);
   }
   return std::max(matrix, update_temporaries(run, w, stage, trained));

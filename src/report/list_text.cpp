@@ -40,9 +40,9 @@ std::string state_text(const Optimizer& optimizer) {
     case StateForm::factored: return optimizer.matrix_tensors > 0 ? matrices + " + sides" : "rows + columns";
     case StateForm::row_blocks: return matrices + " + rows";
     case StateForm::momentum: return matrices + " or 8";
-    case StateForm::low_rank_factor: return matrices + " + factor, or 8";
+    case StateForm::low_rank_factor: return matrices + " + factor";
     case StateForm::preconditioned: return matrices + " + squares";
-    case StateForm::projected: return optimizer.rank == ProjectionRank::one ? "rank 1, or 8" : "by rank";
+    case StateForm::projected: return optimizer.rank == ProjectionRank::one ? "rank 1" : "rank h/4";
     case StateForm::block_coordinate: return "one layer's";
     case StateForm::elementwise:
     case StateForm::block_quantized: break;
@@ -121,20 +121,19 @@ Table schedules_table(int width) {
 }
 
 Table optimizers_table(int width) {
-  constexpr int taken = 62;
+  constexpr int taken = 55;
   Table table({{"name"},
                {"B/parameter", Align::right, "", 0, "state_bytes_per_parameter"},
                {"paged", Align::left, "", 3},
-               {"time", Align::left, "", 2, "step_time"},
+               {"timed", Align::left, "", 0},
                {"what it keeps", Align::left, "", 0, "description"},
                {"source", Align::left, "", 1}});
   for (const Optimizer& optimizer : optimizers()) {
-    table.add({optimizer.name, state_text(optimizer), optimizer.paged ? "yes" : "no",
-               optimizer.timed ? "modelled" : "memory only", cut_to_page(optimizer.description, width, taken),
-               optimizer.source});
+    table.add({optimizer.name, state_text(optimizer), optimizer.paged ? "yes" : "no", optimizer.timed ? "yes" : "no",
+               cut_to_page(optimizer.description, width, taken), optimizer.source});
   }
   table.add_note("with fp32 states; weights, gradients and a master copy come on top");
-  table.add_note("sides: 4 bytes a row and column; squares: of a matrix' sides; memory only: time by the bytes kept");
+  table.add_note("sides: 4 bytes a row and column; squares: of a matrix' sides; not timed: memory only");
   return table;
 }
 

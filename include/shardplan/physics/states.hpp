@@ -25,6 +25,7 @@ struct StateRule {
   double parameter_shards = 1, gradient_shards = 1, optimizer_shards = 1;  ///< dense
   double expert_parameter_shards = 1, expert_gradient_shards = 1, expert_optimizer_shards = 1;
   double dense_replicas = 1, expert_replicas = 1;  ///< data-parallel ranks, whatever they share
+  bool keeps_gradients = true;                     ///< false: each is used as soon as it is made
   bool constants_sharded = true;                   ///< FSDP does not shard a quantised weight's constants
   bool adapters_sharded = true;
   bool padded_buffers = false;  ///< Megatron's contiguous buffers, padded to lcm(shards, 128) elements
