@@ -37,9 +37,11 @@ void set_quantization(StateRule& rule, const Peft& peft) noexcept {
   }
 }
 
-bool keeps_matrices_whole(StateForm form) noexcept {
-  return form == StateForm::momentum || form == StateForm::low_rank_factor || form == StateForm::preconditioned ||
-         form == StateForm::projected;
+/// Shampoo's blocks are dealt out one by one, the others' matrices whole.
+bool keeps_matrices_whole(const Optimizer& optimizer) noexcept {
+  if (optimizer.form == StateForm::preconditioned) return optimizer.block_side <= 0;
+  return optimizer.form == StateForm::momentum || optimizer.form == StateForm::low_rank_factor ||
+         optimizer.form == StateForm::projected;
 }
 
 }  // namespace
@@ -77,7 +79,7 @@ StateRule state_rule(const Run& run) noexcept {
   }
 
   rule.rounds_bytes = training.framework == Framework::textbook;
-  rule.whole_matrices = training.framework == Framework::megatron && keeps_matrices_whole(optimizer.form);
+  rule.whole_matrices = training.framework == Framework::megatron && keeps_matrices_whole(optimizer);
   const double dense = parallel.dense_replicas();
   const double expert = parallel.expert_replicas();
   rule.dense_replicas = dense;

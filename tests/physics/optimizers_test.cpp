@@ -183,14 +183,16 @@ TEST_CASE("Muon's momentum is on hidden matrices, each expert's and the router a
 }
 
 TEST_CASE("Megatron deals whole matrices out: a rank never holds less than the largest one's states") {
-  nlohmann::json run = run_with("shampoo");
+  nlohmann::json run = run_with("soap");
   run["num_gpus"] = 1024;
   run["parallel"] = {{"zero_stage", 1}};
-  run["training"] = {{"framework", "megatron"}, {"optimizer", "shampoo"}, {"make_vocab_size_divisible_by", 1}};
-  const double largest = 8 * V * h + 8 * blocks(V, h);
+  run["training"] = {{"framework", "megatron"}, {"optimizer", "soap"}, {"make_vocab_size_divisible_by", 1}};
+  const double largest = 8 * V * h + 8 * h * h;
   const double master = 4 * std::ceil(all / 1024);
   CHECK(held(run).optimizer >= largest);
   CHECK(held(run).optimizer <= largest + master + 4 * 1024);
+  run["training"]["optimizer"] = "shampoo";  // in blocks
+  CHECK(held(run).optimizer < largest);
 }
 
 TEST_CASE("more sharding never holds more, whatever the optimizer; frozen weights have no states") {
