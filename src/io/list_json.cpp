@@ -140,7 +140,7 @@ std::vector<std::string> optimizer_items() {
     item["description"] = std::string(optimizer.description);
     item["form"] = forms[static_cast<std::size_t>(optimizer.form)];
     item["matrices"] = scopes[static_cast<std::size_t>(optimizer.scope)];
-    item["state_tensors"] = optimizer.state_tensors;
+    item["state_tensors"] = optimizer.block > 0 ? 0.0 : optimizer.state_tensors;  // then all of it is fixed
     item["matrix_state_tensors"] = optimizer.matrix_tensors;
     item["fixed_bytes_per_parameter"] = optimizer.block > 0 ? elementwise_bytes(optimizer, 4) : optimizer.fixed_bytes;
     item["paged"] = optimizer.paged;

@@ -227,6 +227,10 @@ void build_ends(const Run& run, EstimateWorkspace& w) noexcept {
     ends.mtp.weights.dense.trained += projection + 3.0 * v.h;
     add_tensors(w.counting, TensorRole::hidden, v.h, 2.0 * v.h, 1, ends.mtp.weights.dense);
     add_tensors(w.counting, TensorRole::vector, v.h, 1, 3, ends.mtp.weights.dense);
+    if (treats(w.counting.optimizer->scope, TensorRole::hidden)) {
+      const double step = matrix_step_seconds(run, w.counting, v.h, 2.0 * v.h);
+      ends.mtp.matrix_step.add({step, 0, step}, 1);
+    }
     ends.mtp.bytes.saved += 3.0 * hidden / v.t_sp;
     ends.mtp.bytes.kept += 3.0 * hidden / v.t_sp;
     ends.mtp.flop.forward += 2.0 * tokens * projection + ends.head.flop.forward;
@@ -248,7 +252,9 @@ void build_ends(const Run& run, EstimateWorkspace& w) noexcept {
     ends.mtp.forward_exposed_s += ends.head.forward_exposed_s;
     ends.mtp.backward_exposed_s += ends.head.backward_exposed_s;
     if (times > 1) {
-      UnitWeights more = ends.mtp.weights;
+      const UnitWeights more = ends.mtp.weights;
+      const MatrixStepTime step = ends.mtp.matrix_step;
+      ends.mtp.matrix_step.add(step, times - 1);
       for (std::int64_t i = 1; i < model.mtp_layers; ++i) ends.mtp.weights += more;
       for (CollectiveSum& sum : ends.mtp.collectives) {
         sum.calls *= times;

@@ -1,4 +1,4 @@
-// What each optimizer keeps of a model's tensors, who shares it, and what it costs in time.
+// What each optimizer keeps of a model's tensors, and who shares it.
 #include "shardplan/physics/optimizers.hpp"
 
 #include <algorithm>
@@ -240,47 +240,6 @@ TEST_CASE("adapters are matrices: r x in and out x r") {
   CHECK(held(run).optimizer == layers * 4 * ((16 + h) + (h + 16) + (16 + f) + (h + 16)));
   run["training"]["optimizer"] = "muon";
   CHECK(held(run).optimizer == layers * 4 * 16 * (2 * h + f + h));
-}
-
-TEST_CASE("time follows the bytes that an optimizer moves") {
-  const auto seconds = [](const char* optimizer, const char* framework) {
-    nlohmann::json run = run_with(optimizer);
-    run["num_gpus"] = 8;
-    run["training"] = {{"framework", framework}, {"optimizer", optimizer}};
-    return test::estimate_of(run.dump()).time.optimizer_s;
-  };
-  for (const char* framework : {"ddp", "megatron", "deepspeed"}) {
-    CAPTURE(framework);
-    const double adamw = seconds("adamw", framework);
-    CHECK(seconds("sgd", framework) < seconds("adamw-8bit", framework));
-    CHECK(seconds("adamw-8bit", framework) < seconds("lion", framework));
-    CHECK(seconds("lion", framework) < adamw);
-    CHECK(seconds("adam", framework) == adamw);
-    CHECK(seconds("ademamix", framework) > adamw);
-    // Newton-Schulz costs more than the momentum saves.
-    CHECK(seconds("muon", framework) > 2 * adamw);
-    CHECK(seconds("apollo", framework) < adamw);
-  }
-}
-
-TEST_CASE("Newton-Schulz is dealt out among the ranks that share the states") {
-  const auto seconds = [](int zero_stage) {
-    nlohmann::json run = run_with("muon");
-    run["num_gpus"] = 8;
-    run["parallel"] = {{"zero_stage", zero_stage}};
-    run["training"] = {{"framework", "megatron"}, {"optimizer", "muon"}};
-    return test::estimate_of(run.dump()).time.optimizer_s;
-  };
-  CHECK(seconds(1) < 0.2 * seconds(0));
-}
-
-TEST_CASE("pages cross PCIe only where the card has no room for them") {
-  const auto offload = [](const char* model) {
-    nlohmann::json run = run_with("paged-adamw-32bit", model);
-    return test::estimate_of(run.dump()).time.offload_s;
-  };
-  CHECK(offload("gpt2") == 0);
-  CHECK(offload("llama-2-7b") > 0.1);
 }
 
 TEST_CASE("names: exact, aliases, any case, hyphens and underscores alike") {
