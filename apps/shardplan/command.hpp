@@ -81,7 +81,9 @@ struct Command {
   std::vector<std::string_view> examples;
   std::vector<std::span<const Flag>> flags;         ///< in the order of --help
   std::span<const std::string_view> pictures = {};  ///< what --format takes besides text, json, markdown and csv
-  std::size_t most_words = 1;                       ///< how many arguments that are not flags it takes
+  std::string_view exit_zero = "what was asked is printed";
+  std::string_view exit_one = {};  ///< empty: the command has no such answer
+  std::size_t most_words = 1;      ///< how many arguments that are not flags it takes
   Outcome (*run)(const Arguments& arguments, const OutputStyle& style) = nullptr;
 };
 

@@ -50,6 +50,11 @@ std::string in_own_words(const Command& command, const std::string& message) {
   return message;
 }
 
+/// Whether a flag says something each time that it is given: switches do no harm, --set and --offload add up.
+bool may_repeat(const Flag& flag) {
+  return flag.kind == ValueKind::none || flag.kind == ValueKind::any_field || flag.kind == ValueKind::pairs;
+}
+
 std::string see_help(const Command& command) { return fmt::format("        (shardplan {} --help)", command.name); }
 
 }  // namespace
@@ -142,6 +147,10 @@ ParsedLine parse_command_line(const Command& command, std::span<const char* cons
     const bool is_switch = flag.kind == ValueKind::none;
     // CLI11 takes the next flag for a value, and a value for a switch.
     if (is_switch ? typed != "true" : typed.rfind("--", 0) == 0) complain(value_problem(flag) + see_help(command));
+    if (!may_repeat(flag) && parsed.arguments.has(flag.name)) {
+      complain(fmt::format("{} is given twice, as \"{}\" and \"{}\"; only one can count{}", shown(flag),
+                           *parsed.arguments.value(flag.name), typed, see_help(command)));
+    }
     parsed.arguments.flags.push_back({&flag, is_switch ? std::string(flag.fixed) : typed});
   }
   return parsed;

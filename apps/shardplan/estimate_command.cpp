@@ -49,6 +49,9 @@ Outcome run_estimate(const Arguments& arguments, const OutputStyle& style) {
   if (style.format == Format::csv && arguments.has("measured")) {
     return usage_problem("--measured has no column in csv", "text, json and markdown show it");
   }
+  if (style.format == Format::csv && style.detail) {
+    return usage_problem("--detail has no rows in csv", "text, json and markdown show it");
+  }
   Result<Measurement> measurement;
   const std::optional<std::string_view> measured_text = arguments.value("measured");
   if (measured_text) measurement = parse_measurement(*measured_text);
@@ -104,6 +107,8 @@ Command estimate_command() {
   command.examples = {"shardplan estimate --model llama-3.1-70b --cluster dgx-h100 --gpus 128 --tp 8 --pp 4",
                       "shardplan estimate run.json --recompute full --json"};
   command.flags = {run_flags(), output_flags(), estimate_flags};
+  command.exit_zero = "it fits";
+  command.exit_one = "it does not fit; the result is printed all the same";
   command.most_words = 1;
   command.run = run_estimate;
   return command;

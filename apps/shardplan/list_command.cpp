@@ -30,6 +30,7 @@ struct Listing {
 
 struct Request {
   bool json = false;
+  report::Units units = report::Units::gib;
   int width = 0;  ///< of the page; 0: nothing is cut to it
   std::string_view vendor;
 };
@@ -85,7 +86,7 @@ Listing list_gpus(const Request& request) {
     }
   });
   if (!request.json) {
-    listing.table = report::gpus_table(gpus, request.width);
+    listing.table = report::gpus_table(gpus, request.width, request.units);
     listing.table.add_note("TFLOP/s dense (a vendor's headline is often 2x, sparse); link per direction; A B C: trust");
   }
   return listing;
@@ -103,7 +104,7 @@ Listing list_clusters(const Request& request) {
     }
   });
   if (!request.json) {
-    listing.table = report::clusters_table(clusters, request.width);
+    listing.table = report::clusters_table(clusters, request.width, request.units);
     listing.table.add_note("GB/s per GPU and direction");
   }
   return listing;
@@ -206,6 +207,7 @@ Outcome run(const Arguments& arguments, const OutputStyle& style) {
 
 Outcome run_list(const ListOptions& options) {
   const bool json = options.style.format == Format::json;
+  if (options.style.quiet) return usage_problem("-q: a list has no first line that answers for the others");
   if (!options.vendor.empty() && options.kind != "gpus") {
     return usage_problem("--vendor is a filter of `list gpus`");
   }
@@ -221,7 +223,7 @@ Outcome run_list(const ListOptions& options) {
     if (!outcome.problems.empty()) return outcome;
   }
   const int width = options.style.format == Format::text ? options.style.page.width : 0;
-  return print(kind->name, kind->list({json, width, options.vendor}), options.style);
+  return print(kind->name, kind->list({json, options.style.page.units, width, options.vendor}), options.style);
 }
 
 Command list_command() {

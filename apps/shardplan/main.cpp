@@ -8,6 +8,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "command.hpp"
 #include "command_line.hpp"
@@ -16,6 +17,7 @@
 #include "output_style.hpp"
 #include "problems.hpp"
 #include "shardplan/version.hpp"
+#include "terminal.hpp"
 
 namespace shardplan::cli {
 namespace {
@@ -34,22 +36,42 @@ int reject(const Diagnostics& problems, const Arguments& arguments) {
   return exit_input;
 }
 
+/// A help that is not on a terminal is read in one of the usual width.
+std::size_t help_width() {
+  constexpr int usual = 80;
+  return static_cast<std::size_t>(terminal_width(true, usual));
+}
+
+/// Opens what -o names, unless that is what the command is to read.
+std::string open_output(OutputFile& file, const Arguments& arguments) {
+  if (!arguments.has("output")) return {};
+  const std::string path(*arguments.value("output"));
+  std::vector<std::string> inputs = arguments.words;
+  for (const std::string_view flag : {"model", "cluster", "spec"}) {
+    if (const auto value = arguments.value(flag)) inputs.emplace_back(*value);
+  }
+  for (const std::string& input : inputs) {
+    if (is_same_file(path, input)) return fmt::format("-o {}: that is an input, {}", path, input);
+  }
+  return file.open(path);
+}
+
 int run(std::span<const char* const> words) {
   OutputFile file;
-  if (words.empty()) return deliver(file, short_help(), exit_ok);
+  if (words.empty()) return deliver(file, short_help(help_width()), exit_ok);
   const std::string_view name = words.front();
   if (name == "--version") return deliver(file, "shardplan " SHARDPLAN_VERSION "\n", exit_ok);
-  if (name == "--help" || name == "-h") return deliver(file, long_help(), exit_ok);
+  if (name == "--help" || name == "-h") return deliver(file, long_help(help_width()), exit_ok);
   const auto all = commands();
   const auto command = std::find_if(all.begin(), all.end(), [&](const Command& c) { return c.name == name; });
   if (command == all.end()) return reject(unknown_command(name), {});
 
   const ParsedLine line = parse_command_line(*command, words.subspan(1));
-  if (line.help) return deliver(file, command_help(*command), exit_ok);
+  if (line.help) return deliver(file, command_help(*command, help_width()), exit_ok);
   if (!line.problems.empty()) return reject(line.problems, line.arguments);
   const Result<OutputStyle> style = output_style(line.arguments, command->pictures);
   if (!style.ok()) return reject(style.problems, line.arguments);
-  const std::string failure = file.open(std::string(line.arguments.value("output").value_or("")));
+  const std::string failure = open_output(file, line.arguments);
   if (!failure.empty()) return reject(usage_problem(failure).problems, line.arguments);
 
   const Outcome outcome = command->run(line.arguments, style.value);

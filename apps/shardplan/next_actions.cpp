@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "shardplan/io/stack_file.hpp"
+#include "changes.hpp"
 #include "shardplan/plan/validate.hpp"
 #include "shardplan/report/number.hpp"
 
@@ -17,262 +17,291 @@ namespace {
 using plan::Draft;
 using plan::Field;
 
-/// One change as flags, and what it makes of the statement of the run.
-struct Change {
-  std::string flags;
-  std::string_view reason;
-  Draft draft;
+/// What a run lacks, in bytes; 0 or less where it has enough. One of the host or the NVMe is of a whole node.
+struct Shortage {
+  std::int64_t gpu = 0;
+  std::int64_t host = 0;
+  std::int64_t nvme = 0;
+
+  bool none() const noexcept { return gpu <= 0 && host <= 0 && nvme <= 0; }
+  /// Of what the run lacks on the card first: host memory is cheaper to add.
+  std::pair<std::int64_t, std::int64_t> rank() const noexcept {
+    return {std::max<std::int64_t>(gpu, 0), std::max<std::int64_t>(host, 0) + std::max<std::int64_t>(nvme, 0)};
+  }
 };
 
-/// Collects changes of a draft.
-class Changes {
- public:
-  Changes(const Draft& draft, bool fits, const io::CatalogSource& catalog)
-      : base_(draft), fits_(fits), catalog_(catalog) {}
-
-  /// A change that only frees memory: of no use to a run that fits.
-  template <class State>
-  void add_saving(std::string flags, std::string_view reason, plan::FieldSet fields, State state) {
-    if (!fits_) add(std::move(flags), reason, fields, state);
-  }
-
-  /// `state(run)` sets the fields, which then count as stated.
-  template <class State>
-  void add(std::string flags, std::string_view reason, plan::FieldSet fields, State state) {
-    Change change{std::move(flags), reason, base_};
-    Draft& draft = change.draft;
-    state(draft.run);
-    draft.given |= fields;
-    // As with flags: a degree of data parallelism that was stated gives way to the changed layout.
-    if (fields.meets(plan::FieldSet(Field::tensor, Field::pipeline, Field::context))) draft.given.remove(Field::data);
-    follow_framework(draft);
-    all_.push_back(std::move(change));
-  }
-
-  const std::vector<Change>& all() const noexcept { return all_; }
-  bool fits() const noexcept { return fits_; }
-
- private:
-  /// The framework, and with it the stack's constants, may rest on what was changed.
-  void follow_framework(Draft& draft) const {
-    if (draft.given.has(Field::framework)) return;
-    const Framework framework = plan::default_framework(draft);
-    if (framework == draft.run.training.framework) return;
-    draft.run.training.framework = framework;
-    if (!draft.given.has(Field::stack)) draft.run.training.stack = io::default_stack(framework, catalog_);
-  }
-
-  const Draft& base_;
-  bool fits_;
-  const io::CatalogSource& catalog_;
-  std::vector<Change> all_;
-};
-
-void change_degrees(Changes& changes, const Draft& draft, const Run& run) {
-  const Parallel& now = run.parallel;
-  for (const int tensor : {now.tensor / 2, now.tensor * 2}) {
-    if (tensor < 1 || tensor > run.cluster.scale_up_domain) continue;
-    changes.add(fmt::format("--tp {}", tensor),
-                tensor < now.tensor ? "less TP exchange"
-                : changes.fits()    ? ""
-                                    : "half of each layer",
-                plan::FieldSet(Field::tensor), [tensor](Run& r) { r.parallel.tensor = tensor; });
-  }
-  const bool equal_layers = !draft.given.has(Field::layers_per_stage);
-  for (const int pipeline : {now.pipeline / 2, now.pipeline * 2}) {
-    if (pipeline < 1 || !equal_layers) continue;
-    changes.add(fmt::format("--pp {}", pipeline),
-                pipeline < now.pipeline ? "less bubble"
-                : changes.fits()        ? ""
-                                        : "fewer layers a GPU",
-                plan::FieldSet(Field::pipeline), [pipeline](Run& r) { r.parallel.pipeline = pipeline; });
-  }
-  const bool one_order = now.schedule == ScheduleKind::one_f_one_b || now.schedule == ScheduleKind::interleaved;
-  for (const int chunks : {now.virtual_pipeline * 2, now.virtual_pipeline / 2}) {
-    if (now.pipeline == 1 || chunks < 2 || !one_order || !equal_layers) continue;
-    const bool restate = draft.given.has(Field::schedule) && now.schedule != ScheduleKind::interleaved;
-    changes.add(
-        fmt::format("--vpp {}{}", chunks, restate ? " --schedule interleaved" : ""),
-        chunks > now.virtual_pipeline ? "less bubble"
-        : changes.fits()              ? ""
-                                      : "fewer chunks in flight",
-        restate ? plan::FieldSet(Field::virtual_pipeline, Field::schedule) : plan::FieldSet(Field::virtual_pipeline),
-        [chunks](Run& r) {
-          r.parallel.virtual_pipeline = chunks;
-          r.parallel.schedule = ScheduleKind::interleaved;
-        });
-  }
-  changes.add_saving(fmt::format("--cp {}", now.context * 2), "half the sequence a rank",
-                     plan::FieldSet(Field::context),
-                     [context = now.context * 2](Run& r) { r.parallel.context = context; });
-  if (!run.model.has_experts()) return;
-  for (const int expert : {now.expert * 2, now.expert / 2}) {
-    if (expert < 1) continue;
-    changes.add(fmt::format("--ep {}", expert), expert > now.expert ? "fewer experts a GPU" : "less exchange of tokens",
-                plan::FieldSet(Field::expert), [expert](Run& r) { r.parallel.expert = expert; });
-  }
-}
-
-void change_sharding(Changes& changes, const Run& run) {
-  const Parallel& now = run.parallel;
-  if (now.fsdp == Fsdp::none) {
-    for (int stage = 1; stage <= 3; ++stage) {
-      if (stage == now.zero_stage) continue;
-      const auto state = [stage](Run& r) { r.parallel.zero_stage = stage; };
-      const plan::FieldSet field(Field::zero_stage);
-      // Stage 1 also shortens the optimizer's step; beyond it traffic grows.
-      if (stage > std::max(now.zero_stage, 1)) {
-        changes.add_saving(fmt::format("--zero {}", stage), "more of the states is sharded", field, state);
-      } else {
-        changes.add(fmt::format("--zero {}", stage), "sharded optimizer, less traffic", field, state);
-      }
-    }
-  }
-  for (const Fsdp mode : {Fsdp::full_shard, Fsdp::shard_grad_op, Fsdp::hybrid_shard}) {
-    if (now.zero_stage > 0 || now.fsdp == mode) continue;
-    const auto state = [mode](Run& r) { r.parallel.fsdp = mode; };
-    const plan::FieldSet field(Field::fsdp);
-    if (mode == Fsdp::full_shard || now.fsdp == Fsdp::none) {
-      changes.add_saving(fmt::format("--fsdp {}", name(mode)), "states are sharded", field, state);
-    } else {
-      changes.add(fmt::format("--fsdp {}", name(mode)), "weights are gathered less", field, state);
-    }
-  }
-  if (now.tensor > 1 && !now.sequence_parallel) {
-    changes.add("--sp", "norms are split too", plan::FieldSet(Field::sequence_parallel),
-                [](Run& r) { r.parallel.sequence_parallel = true; });
-  }
-}
-
-void change_training(Changes& changes, const Run& run) {
-  const Training& now = run.training;
-  for (const std::int64_t batch : {now.micro_batch_size * 2, now.micro_batch_size / 2}) {
-    if (batch < 1) continue;
-    changes.add(fmt::format("--mbs {}", batch),
-                batch > now.micro_batch_size ? "larger products" : "half the activations",
-                plan::FieldSet(Field::micro_batch_size), [batch](Run& r) { r.training.micro_batch_size = batch; });
-  }
-  if (now.attention == AttentionKernel::eager) {
-    changes.add("--attention flash", "no s x s scores", plan::FieldSet(Field::attention),
-                [](Run& r) { r.training.attention = AttentionKernel::flash; });
-  }
-  const auto recompute = [&](std::string_view word, RecomputeMode mode, std::string_view reason) {
-    if (now.recompute.mode == mode) return;
-    changes.add(fmt::format("--recompute {}", word), reason, plan::FieldSet(Field::recompute), [mode](Run& r) {
-      r.training.recompute = {mode, 0, 0};
-    });
+Shortage shortage_of(const Run& run, const Estimate& estimate) {
+  const auto beyond = [](std::int64_t needed, double there) {
+    return there > 0 ? needed - static_cast<std::int64_t>(there) : 0;
   };
-  recompute("none", RecomputeMode::none, "nothing twice");
-  recompute("selective", RecomputeMode::selective, "only the attention core twice");
-  recompute("full", RecomputeMode::full, "a layer keeps its input");
-  for (const LossKind loss : {LossKind::te, LossKind::liger}) {
-    if (now.loss == loss || (loss == LossKind::te) != (now.framework == Framework::megatron)) continue;
-    changes.add(fmt::format("--loss {}", name(loss)), "fewer copies of the logits", plan::FieldSet(Field::loss),
-                [loss](Run& r) { r.training.loss = loss; });
-  }
-  if (now.framework == Framework::megatron && run.parallel.tensor > 1 && !now.overlap.tp) {
-    changes.add("--set training.overlap.tp=true", "it hides behind gemms", plan::FieldSet(Field::overlap_tp),
-                [](Run& r) { r.training.overlap.tp = true; });
-  }
-  if (now.offload.optimizer == OffloadDevice::none) {
-    changes.add_saving("--offload optimizer=cpu", "its states live in host memory",
-                       plan::FieldSet(Field::offload, Field::offload_optimizer),
-                       [](Run& r) { r.training.offload.optimizer = OffloadDevice::cpu; });
-  }
+  return {-estimate.headroom_bytes, beyond(estimate.host_bytes_per_node, run.cluster.host.memory_bytes),
+          beyond(estimate.nvme_bytes_per_node, run.cluster.host.nvme_bytes)};
 }
 
 /// A legal change and its estimate, as far as the choice needs it.
 struct Tried {
-  const Change* change = nullptr;
+  Change change;
   bool fits = false;
   bool roomy = false;  ///< fits with 2% of the card to spare
+  bool tight = false;  ///< warning tight_memory
   std::int64_t peak_bytes = 0;
   std::int64_t headroom_bytes = 0;
-  std::int64_t global_batch_size = 0;
+  Shortage shortage;
+  std::int64_t step_tokens = 0;
   double step_s = 0;
   double tokens_per_s = 0;
   double mfu = 0;
 };
 
-std::vector<Tried> try_all(const std::vector<Change>& changes) {
-  // A step of a hundred thousand microbatches takes a while to simulate: what is tried is bounded, by work and not by
-  // time, so that the same run always gets the same answer.
-  std::int64_t passes_left = 2'000'000;
-  std::vector<Tried> tried;
-  Run run;
-  Estimate result;
-  for (const Change& change : changes) {
-    plan::resolve(change.draft, run);
-    if (plan::broken_rules(change.draft, run).any()) continue;
-    const std::int64_t passes = run.microbatches() * run.parallel.pipeline * run.parallel.virtual_pipeline;
-    if (passes > passes_left) continue;
-    passes_left -= passes;
-    estimate(run, result);
-    tried.push_back({&change, result.fits, result.fits && result.headroom_bytes > result.capacity_bytes / 50,
-                     result.peak_bytes, result.headroom_bytes, run.training.global_batch_size, result.time.step_s,
-                     result.throughput.tokens_per_s, result.throughput.mfu});
+bool is_tight(const Run& run, const Estimate& estimate) {
+  const Warnings warnings = warnings_of(run, estimate);
+  return std::any_of(warnings.begin(), warnings.end(), [](const Warning& w) { return w.code == "tight_memory"; });
+}
+
+std::int64_t step_tokens(const Run& run) { return run.training.global_batch_size * run.training.seq_length; }
+
+/// Estimates changes of one run. A step of a hundred thousand microbatches takes a while to simulate: what is tried is
+/// bounded, by work and not by time, so that the same run always gets the same answer.
+class Trials {
+ public:
+  Trials(const Draft& draft, const io::CatalogSource& catalog) : draft_(draft), catalog_(catalog) {}
+
+  /// Nothing where the change is not legal, or more work than is left.
+  bool run(const std::vector<const Lever*>& levers, std::vector<Tried>& tried) {
+    Change change = change_of(draft_, levers, catalog_);
+    plan::resolve(change.draft, run_);
+    if (plan::broken_rules(change.draft, run_).any()) return false;
+    const std::int64_t passes = run_.microbatches() * run_.parallel.pipeline * run_.parallel.virtual_pipeline;
+    if (passes > passes_left_) return false;
+    passes_left_ -= passes;
+    estimate(run_, result_);
+    tried.push_back({std::move(change), result_.fits,
+                     result_.fits && result_.headroom_bytes > result_.capacity_bytes / 50, is_tight(run_, result_),
+                     result_.peak_bytes, result_.headroom_bytes, shortage_of(run_, result_), step_tokens(run_),
+                     result_.time.step_s, result_.throughput.tokens_per_s, result_.throughput.mfu});
+    return true;
   }
-  return tried;
+
+ private:
+  const Draft& draft_;
+  const io::CatalogSource& catalog_;
+  std::int64_t passes_left_ = 2'000'000;
+  Run run_;
+  Estimate result_;
+};
+
+/// The flags of a change without their values: "--recompute --tp".
+std::string ideas_of(const Tried& tried) {
+  std::string ideas;
+  std::string_view rest = tried.change.flags;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+    if (word.substr(0, 2) == "--" && word != "--framework" && word != "--set") ideas += std::string(word) + " ";
+  }
+  return ideas;
 }
 
 /// Of --zero 1, --zero 2 and --zero 3 the first: three lines are to be three ideas.
-void keep_best_of_each_flag(std::vector<Tried>& tried) {
-  const auto flag = [](const Tried& t) {
-    return std::string_view(t.change->flags).substr(0, t.change->flags.find(' '));
-  };
+void keep_best_of_each_idea(std::vector<Tried>& tried) {
   for (auto kept = tried.begin(); kept != tried.end(); ++kept) {
-    tried.erase(std::remove_if(kept + 1, tried.end(), [&](const Tried& t) { return flag(t) == flag(*kept); }),
+    const std::string ideas = ideas_of(*kept);
+    if (ideas.empty()) continue;
+    tried.erase(std::remove_if(kept + 1, tried.end(), [&](const Tried& t) { return ideas_of(t) == ideas; }),
                 tried.end());
   }
 }
 
-/// "28.6 s (-12.0%)", or tokens/s where the step's tokens changed as well.
-std::string speed(const Tried& tried, const Run& run, const Estimate& now) {
-  if (tried.global_batch_size == run.training.global_batch_size) {
-    return fmt::format("{} ({:+.1f}%)", report::seconds_text(tried.step_s), 100 * (tried.step_s / now.time.step_s - 1));
+/// Says what changes bring, beside the run as it is.
+class Effects {
+ public:
+  Effects(const Run& run, const Estimate& now, report::Units units)
+      : run_(run), now_(now), shortage_(shortage_of(run, now)), tight_(is_tight(run, now)), units_(units) {}
+
+  report::Action action(const Tried& tried) const {
+    return {tried.change.flags, now_.fits ? faster(tried) : smaller(tried), tried.change.reason};
   }
-  return fmt::format("{} tokens/s ({:+.1f}%)", report::short_count(tried.tokens_per_s),
-                     100 * (tried.tokens_per_s / now.throughput.tokens_per_s - 1));
+
+  double tokens_per_s() const noexcept { return now_.throughput.tokens_per_s; }
+  const Shortage& shortage() const noexcept { return shortage_; }
+
+ private:
+  std::string size(std::int64_t bytes) const { return report::size_with_unit(bytes, units_, 1); }
+
+  /// "28.6 s (-12.0%)", or tokens/s where the step's tokens changed as well.
+  std::string speed(const Tried& tried, std::string_view step) const {
+    if (tried.step_tokens == step_tokens(run_)) {
+      return fmt::format("{}{} ({:+.1f}%)", step, report::seconds_text(tried.step_s),
+                         100 * (tried.step_s / now_.time.step_s - 1));
+    }
+    return fmt::format("{} tokens/s ({:+.1f}%)", report::short_count(tried.tokens_per_s),
+                       100 * (tried.tokens_per_s / now_.throughput.tokens_per_s - 1));
+  }
+
+  std::string tight(const Tried& tried) const { return tried.tight && !tight_ ? ", tight_memory" : ""; }
+
+  std::string faster(const Tried& tried) const {
+    return fmt::format("MFU {}, {}, peak {}{}", report::percent_text(tried.mfu), speed(tried, ""),
+                       size(tried.peak_bytes), tight(tried));
+  }
+
+  /// What was lacking and what is, each on the card, in host memory or on NVMe.
+  std::string smaller(const Tried& tried) const {
+    std::string effect;
+    if (shortage_.gpu > 0) {
+      effect = fmt::format("frees {}", size(tried.headroom_bytes - now_.headroom_bytes));
+    } else if (shortage_.host > 0) {
+      effect = fmt::format("frees {} of host memory a node", size(shortage_.host - tried.shortage.host));
+    } else {
+      effect = fmt::format("frees {} of NVMe a node", size(shortage_.nvme - tried.shortage.nvme));
+    }
+    if (tried.fits) return effect + ", " + speed(tried, "step ") + tight(tried);
+    const auto lacks = [&](std::int64_t bytes, std::string_view where) {
+      if (bytes > 0) effect += fmt::format(", still {} over{}", size(bytes), where);
+    };
+    lacks(tried.shortage.gpu, "");
+    lacks(tried.shortage.host, " in host memory a node");
+    lacks(tried.shortage.nvme, " on NVMe a node");
+    return effect;
+  }
+
+  const Run& run_;
+  const Estimate& now_;
+  Shortage shortage_;
+  bool tight_;
+  report::Units units_;
+};
+
+void sort_fastest(std::vector<Tried>& tried) {
+  std::stable_sort(tried.begin(), tried.end(),
+                   [](const Tried& a, const Tried& b) { return a.tokens_per_s > b.tokens_per_s; });
+}
+
+void sort_smallest(std::vector<Tried>& tried) {
+  std::stable_sort(tried.begin(), tried.end(),
+                   [](const Tried& a, const Tried& b) { return a.shortage.rank() < b.shortage.rank(); });
+}
+
+bool any_fits(const std::vector<Tried>& tried) {
+  return std::any_of(tried.begin(), tried.end(), [](const Tried& t) { return t.fits; });
+}
+
+void keep_fitting(std::vector<Tried>& tried) {
+  tried.erase(std::remove_if(tried.begin(), tried.end(), [](const Tried& t) { return !t.fits; }), tried.end());
+}
+
+std::vector<const Lever*> pointers_to(const std::vector<Lever>& levers) {
+  std::vector<const Lever*> pointers;
+  for (const Lever& lever : levers) pointers.push_back(&lever);
+  return pointers;
+}
+
+/// Levers alone and two by two. Three ideas of a pair are enough where they fit.
+std::vector<Tried> try_pairs(const Draft& draft, const Run& run, Trials& trials) {
+  const PairedLevers pairs = paired_levers(draft, run);
+  std::vector<Tried> tried;
+  for (const Lever& second : pairs.second) trials.run({&second}, tried);
+  for (const Lever& first : pairs.first) {
+    trials.run({&first}, tried);
+    for (const Lever& second : pairs.second) trials.run({&first, &second}, tried);
+  }
+  for (std::size_t i = 0; i < pairs.first.size(); ++i) {
+    for (std::size_t j = i + 1; j < pairs.first.size(); ++j) trials.run({&pairs.first[i], &pairs.first[j]}, tried);
+  }
+  return tried;
+}
+
+/// The fewest GPUs, in powers of two of the node, at which the run fits, with as little else changed as possible.
+std::vector<Tried> try_more_gpus(const Draft& draft, const Run& run, Trials& trials) {
+  constexpr int most_gpus = 65536;
+  const int node = run.cluster.gpus_per_node;
+  const std::vector<std::vector<Lever>> ladder = lever_ladder(draft, run);
+  std::vector<Tried> tried;
+  for (std::int64_t gpus = run.num_gpus < node ? 1 : node; gpus <= most_gpus; gpus *= 2) {
+    if (gpus < node && gpus * 2 > node) gpus = node;
+    if (gpus <= run.num_gpus) continue;
+    const Lever more = more_gpus(static_cast<int>(gpus));
+    for (const std::vector<Lever>& rung : ladder) {
+      std::vector<const Lever*> levers = {&more};
+      for (const Lever* const lever : pointers_to(rung)) levers.push_back(lever);
+      if (!trials.run(levers, tried)) continue;
+      if (tried.back().fits) return {tried.back()};
+    }
+  }
+  return {};
+}
+
+std::vector<report::Action> actions_of(const std::vector<Tried>& tried, std::size_t most, const Effects& effects) {
+  std::vector<report::Action> actions;
+  for (std::size_t i = 0; i < std::min(tried.size(), most); ++i) actions.push_back(effects.action(tried[i]));
+  return actions;
+}
+
+constexpr std::size_t most_actions = 3;
+
+/// What makes a run faster that fits.
+std::vector<report::Action> speed_actions(std::vector<Tried> tried, const Estimate& estimate, const Effects& effects) {
+  constexpr double worth_a_line = 1.01;
+  const auto useless = [&](const Tried& t) {
+    return !t.roomy || t.tokens_per_s < worth_a_line * estimate.throughput.tokens_per_s;
+  };
+  tried.erase(std::remove_if(tried.begin(), tried.end(), useless), tried.end());
+  sort_fastest(tried);
+  keep_best_of_each_idea(tried);
+  return actions_of(tried, most_actions, effects);
+}
+
+/// What makes a run fit that does not: one change, two, more GPUs, or else the nearest to it.
+std::vector<report::Action> memory_actions(std::vector<Tried> tried, const Draft& draft, const Run& run, Trials& trials,
+                                           const Effects& effects) {
+  std::vector<Tried> more;
+  if (!any_fits(tried)) {
+    std::vector<Tried> pairs = try_pairs(draft, run, trials);
+    // What crawls is hardly a way out: more GPUs stand beside it.
+    const bool crawls = std::none_of(pairs.begin(), pairs.end(), [&](const Tried& t) {
+      return t.fits && 2 * t.tokens_per_s > effects.tokens_per_s();
+    });
+    if (crawls) more = try_more_gpus(draft, run, trials);
+    for (Tried& pair : pairs) tried.push_back(std::move(pair));
+  }
+  if (any_fits(tried)) {
+    for (Tried& t : more) tried.push_back(std::move(t));
+    keep_fitting(tried);
+    sort_fastest(tried);
+    keep_best_of_each_idea(tried);
+    return actions_of(tried, most_actions, effects);
+  }
+  const auto worse = [&](const Tried& t) { return t.shortage.rank() >= effects.shortage().rank(); };
+  tried.erase(std::remove_if(tried.begin(), tried.end(), worse), tried.end());
+  sort_smallest(tried);
+  keep_best_of_each_idea(tried);
+  std::vector<report::Action> actions = actions_of(more, 1, effects);
+  for (report::Action& action : actions) {
+    action.effect = "the fewest GPUs tried that fit: " + action.effect;
+  }
+  for (report::Action& action : actions_of(tried, more.empty() ? 1 : most_actions - 1, effects)) {
+    if (more.empty()) action.effect = "nothing that was tried fits; the nearest " + action.effect;
+    actions.push_back(std::move(action));
+  }
+  return actions;
 }
 
 }  // namespace
 
-std::vector<report::Action> next_actions(const plan::Draft& draft, const Run& run, const Estimate& estimate,
+std::vector<report::Action> next_actions(const Draft& draft, const Run& run, const Estimate& estimate,
                                          report::Units units, const io::CatalogSource& catalog) {
-  constexpr std::size_t most = 3;
-  constexpr double worth_a_line = 1.01;
-  Changes changes(draft, estimate.fits, catalog);
-  change_degrees(changes, draft, run);
-  change_sharding(changes, run);
-  change_training(changes, run);
-  std::vector<Tried> tried = try_all(changes.all());
-
-  const bool any_fits = std::any_of(tried.begin(), tried.end(), [](const Tried& t) { return t.fits; });
-  const auto useless = [&](const Tried& t) {
-    if (estimate.fits) return !t.roomy || t.tokens_per_s < worth_a_line * estimate.throughput.tokens_per_s;
-    return any_fits ? !t.fits : t.headroom_bytes <= estimate.headroom_bytes;
-  };
-  tried.erase(std::remove_if(tried.begin(), tried.end(), useless), tried.end());
-  std::stable_sort(tried.begin(), tried.end(), [&](const Tried& a, const Tried& b) {
-    return any_fits ? a.tokens_per_s > b.tokens_per_s : a.headroom_bytes > b.headroom_bytes;
-  });
-  keep_best_of_each_flag(tried);
-  tried.resize(std::min(tried.size(), most));
-
-  std::vector<report::Action> actions;
-  for (const Tried& t : tried) {
-    std::string effect;
-    if (estimate.fits) {
-      effect = fmt::format("MFU {}, {}, peak {}", report::percent_text(t.mfu), speed(t, run, estimate),
-                           report::size_with_unit(t.peak_bytes, units, 1));
-    } else {
-      effect = fmt::format("frees {}, {}", report::size_with_unit(t.headroom_bytes - estimate.headroom_bytes, units, 1),
-                           t.fits ? "step " + speed(t, run, estimate)
-                                  : "still " + report::size_with_unit(-t.headroom_bytes, units, 1) + " over");
-    }
-    actions.push_back({t.change->flags, std::move(effect), std::string(t.change->reason)});
-  }
-  return actions;
+  // ddp and dp shard nothing: what does not fit there needs another framework, which each line then names.
+  Draft open = draft;
+  const Framework framework = run.training.framework;
+  const bool leave = !estimate.fits && (framework == Framework::ddp || framework == Framework::dp);
+  if (leave && !draft.given.has(Field::stack)) open.given.remove(Field::framework);
+  Trials trials(open, catalog);
+  const Effects effects(run, estimate, units);
+  const std::vector<Lever> levers = single_levers(open, run, estimate.fits);
+  std::vector<Tried> tried;
+  for (const Lever& lever : levers) trials.run({&lever}, tried);
+  return estimate.fits ? speed_actions(std::move(tried), estimate, effects)
+                       : memory_actions(std::move(tried), open, run, trials, effects);
 }
 
 }  // namespace shardplan::cli

@@ -10,9 +10,9 @@
 
 namespace shardplan::cli {
 
-/// At most three single changes, as flags to paste. Of a run that fits those that make it faster and still fit, fastest
-/// first; of one that does not, those that make it fit, fastest first, or else those that free the most. Each effect is
-/// the estimate of the changed run.
+/// At most three changes, as flags to paste. Of a run that fits those single ones that make it faster and still fit,
+/// fastest first; of one that does not, those that make it fit, fastest first: single ones, else pairs, else more GPUs,
+/// or else the nearest to it. Each effect is the estimate of the changed run.
 std::vector<report::Action> next_actions(const plan::Draft& draft, const Run& run, const Estimate& estimate,
                                          report::Units units, const io::CatalogSource& catalog);
 

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
+#include <charconv>
 #include <cstring>
+#include <filesystem>
+#include <optional>
+#include <system_error>
 
 namespace shardplan::cli {
 namespace {
@@ -27,13 +30,33 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-/// The file that a path finally means: symbolic links followed, so that the link stays a link.
+/// The descriptor of this process that /dev/stdout, /dev/fd/3 and the like are, or nothing.
+std::optional<int> descriptor_of(std::string_view path) {
+  if (path == "/dev/stdin") return STDIN_FILENO;
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (path.substr(0, folder.size()) != folder) continue;
+    const std::string_view digits = path.substr(folder.size());
+    int number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error == std::errc() && end == digits.data() + digits.size() && number >= 0) return number;
+  }
+  return std::nullopt;
+}
+
+/// What a path finally means: symbolic links followed one by one, so that a link stays a link, up to a descriptor,
+/// whose own link names a file that others hold open.
 std::string final_place(const std::string& path) {
-  char* const resolved = ::realpath(path.c_str(), nullptr);
-  if (resolved == nullptr) return path;
-  std::string place = resolved;
-  std::free(resolved);
-  return place;
+  constexpr int most_links = 40;
+  std::filesystem::path place = path;
+  std::error_code error;
+  for (int i = 0; i < most_links && !descriptor_of(place.string()); ++i) {
+    const std::filesystem::path target = std::filesystem::read_symlink(place, error);
+    if (error) break;
+    place = target.is_absolute() ? target : place.parent_path() / target;
+  }
+  return place.string();
 }
 
 }  // namespace
@@ -43,9 +66,19 @@ OutputFile::~OutputFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
+bool is_same_file(const std::string& left, const std::string& right) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(left, error) && std::filesystem::equivalent(left, right, error) && !error;
+}
+
 std::string OutputFile::open(const std::string& path) {
-  if (path.empty() || path == "-") return {};
+  if (path == "-") return {};
+  if (path.empty()) return "-o \"\": a file needs a name";
   path_ = final_place(path);
+  if (const std::optional<int> number = descriptor_of(path_)) {
+    descriptor_ = ::fcntl(*number, F_DUPFD_CLOEXEC, 3);
+    return descriptor_ < 0 ? failure("write", path) : std::string();
+  }
   struct stat status {};
   const bool exists = ::stat(path_.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) {

@@ -6,6 +6,9 @@
 
 namespace shardplan::cli {
 
+/// Whether two names mean one regular file that exists.
+bool is_same_file(const std::string& left, const std::string& right);
+
 /// Opened before the work, so that a path that cannot be written fails at once. A file is written beside its final
 /// place and renamed by commit(); without commit() nothing is left behind and an old file stays as it was.
 class OutputFile {
@@ -15,7 +18,9 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();
 
-  /// "" or "-": standard output. Returns what went wrong, or "".
+  /// "-": standard output. What is no regular file (a pipe, a device, /dev/stdout wherever that leads) is written
+  /// through; it cannot appear whole.
+  /// Returns what went wrong, or "".
   std::string open(const std::string& path);
 
   /// Writes and puts the file in its place. Returns what went wrong (a full disk, say), or "".

@@ -32,6 +32,23 @@ std::size_t choice(const Arguments& arguments, std::string_view name, std::span<
 
 constexpr std::array<std::string_view, 3> color_words = {"auto", "always", "never"};
 
+/// Flags that say opposite things, or of which one leaves nothing to the other.
+void check_together(const Arguments& arguments, Diagnostics& problems) {
+  const auto complain = [&](std::string message) {
+    problems.push_back({std::string(command_line_file), "", std::move(message), "", 0, 0});
+  };
+  const std::string_view format = arguments.value("format").value_or(arguments.has("json") ? "json" : "text");
+  if (arguments.has("json") && format != "json") {
+    complain(fmt::format("--json and --format {} contradict each other", format));
+  }
+  if (!arguments.has("quiet")) return;
+  if (format != "text" && format != "markdown") {
+    complain(fmt::format("-q prints the first line of the text; {} has none", format));
+  }
+  if (arguments.has("detail")) complain("-q prints the first line only, --detail more: give one of them");
+  if (arguments.has("measured")) complain("-q prints the first line only, where --measured has no place");
+}
+
 bool result_is_a_file(const Arguments& arguments) {
   const std::optional<std::string_view> path = arguments.value("output");
   return path && *path != "-" && !path->empty();
@@ -45,7 +62,7 @@ Result<OutputStyle> output_style(const Arguments& arguments, std::span<const std
   std::vector<std::string_view> formats(names_of<Format>.begin(), names_of<Format>.end());
   formats.insert(formats.end(), pictures.begin(), pictures.end());
   choice(arguments, "format", formats, result.problems);
-  // --json is --format json: the later of the two holds.
+  check_together(arguments, result.problems);
   for (const GivenFlag& given : arguments.flags) {
     if (given.flag->name != "json" && given.flag->name != "format") continue;
     const bool json = given.flag->name == "json";

@@ -21,11 +21,18 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
+std::string_view trimmed(std::string_view word) {
+  while (!word.empty() && word.front() == ' ') word.remove_prefix(1);
+  while (!word.empty() && word.back() == ' ') word.remove_suffix(1);
+  return word;
+}
+
 /// "a,b" as ["a","b"]. "all-linear" and what is JSON already stay as they are.
 std::string list_value(std::string_view text) {
   if (text == "all-linear" || text.substr(0, 1) == "[") return std::string(text);
   std::string list = "[";
-  for (const std::string_view word : split(text, ',')) {
+  for (std::string_view word : split(text, ',')) {
+    word = trimmed(word);
     if (word.empty()) continue;
     if (list.size() > 1) list += ',';
     list += '"';
@@ -60,7 +67,33 @@ class Overrides {
 
  private:
   void put(std::string pointer, std::string value, const Flag& flag) {
+    for (const io::Override& earlier : result_.value) check_together(earlier, pointer, flag);
     result_.value.push_back({std::move(pointer), std::move(value), fmt::format("--{}", flag.name)});
+  }
+
+  /// Two flags for one field, or one that throws away what another has set: whichever came last would win unseen.
+  void check_together(const io::Override& earlier, const std::string& pointer, const Flag& flag) {
+    const std::string_view before = field_of(earlier.pointer);
+    const std::string_view now = field_of(pointer);
+    const std::string typed = fmt::format("--{}", flag.name);
+    if (before == now) {
+      complain(fmt::format("{} and {} both set {}; only one can count", named(earlier.flag, earlier.pointer),
+                           named(typed, pointer), now),
+               "");
+    } else if (before.size() > now.size() && before.substr(0, now.size()) == now && before[now.size()] == '/') {
+      complain(fmt::format("{} replaces {}, and with it what {} set before", named(typed, pointer), now,
+                           named(earlier.flag, earlier.pointer)),
+               fmt::format("give {} first, or set the members one by one", typed));
+    }
+  }
+
+  static std::string_view field_of(std::string_view pointer) {
+    return pointer == "/microbatches" ? std::string_view("/training/global_batch_size") : pointer;
+  }
+
+  /// "--tp", "--set /parallel/tensor"
+  static std::string named(const std::string& flag, const std::string& pointer) {
+    return flag == "--set" ? fmt::format("--set {}", pointer) : flag;
   }
 
   void complain(std::string message, std::string way_out) {
@@ -88,7 +121,8 @@ class Overrides {
     const Flag& flag = *given.flag;
     if (given.value == "null" || given.value.rfind('{', 0) == 0)
       return put(std::string(flag.pointer), given.value, flag);
-    for (const std::string_view pair : split(given.value, ',')) {
+    for (std::string_view pair : split(given.value, ',')) {
+      pair = trimmed(pair);
       const std::size_t equals = pair.find('=');
       if (equals == std::string_view::npos || equals == 0) {
         complain(fmt::format("--{}: \"{}\" is not PART=PLACE", flag.name, pair),

@@ -1,5 +1,8 @@
 #include "run_input.hpp"
 
+#include <fmt/format.h>
+
+#include "output.hpp"
 #include "overrides.hpp"
 #include "shardplan/catalog/catalog.hpp"
 
@@ -35,7 +38,15 @@ io::ReadRun read_run_of(const Arguments& arguments) {
     if (!text.ok()) return rejected(std::move(text.problems));
     input.text = std::move(text.value);
   }
-  return io::read_run(input, catalog::builtin_catalog());
+  io::ReadRun read = io::read_run(input, catalog::builtin_catalog());
+  const std::string output(arguments.value("output").value_or(""));
+  for (const std::string& file : read.files) {
+    // main() has opened it by now, but nothing of it is replaced before there is a result.
+    if (read.ok() && is_same_file(output, file)) {
+      return rejected(usage_problem(fmt::format("-o {}: that is an input, {}", output, file)).problems);
+    }
+  }
+  return read;
 }
 
 }  // namespace shardplan::cli

@@ -73,36 +73,59 @@ std::string table_text(const report::Table& table, const OutputStyle& style) {
 }
 
 Outcome compare(const SimulatedStep& step, const OutputStyle& style, const report::TimelineOptions& options) {
-  if (style.format == Format::json || !style.picture.empty()) {
-    return usage_problem("--compare is a table: text, markdown or csv");
-  }
   Outcome outcome;
+  const bool data = style.format == Format::csv;
   if (step.seconds) {
-    outcome.result = table_text(compare_schedules(step.run.draft, step.run.run, style.page.units), style);
+    outcome.result = table_text(compare_schedules(step.run.draft, step.run.run, style.page.units, data), style);
     return outcome;
   }
   const auto times = rank_times(step.spec);
   if (!times) return usage_problem("--compare needs stages that are alike, or a run");
   const schedule::Shape& shape = step.spec.shape;
-  const auto all = schedule::legal_alternatives(shape.p, shape.m, shape.v, *times);
-  outcome.result = table_text(report::alternatives_table(all, shape.kind, options), style);
+  const auto all = schedule::legal_alternatives(shape.p, shape.m, shape.v, *times, shape.kind);
+  outcome.result = table_text(report::alternatives_table(all, shape.kind, options, data), style);
   return outcome;
 }
 
 std::string draw(const SimulatedStep& step, const OutputStyle& style, const report::TimelineOptions& options) {
   std::vector<report::Text> lines = report::timeline_lines(step.view(), options);
   const auto times = rank_times(step.spec);
-  if (times && !style.quiet) {
+  // Of a run, other schedules are another estimate: --compare makes it.
+  if (times && !style.quiet && !step.seconds) {
     const schedule::Shape& shape = step.spec.shape;
-    const auto all = schedule::legal_alternatives(shape.p, shape.m, shape.v, *times);
+    const auto all = schedule::legal_alternatives(shape.p, shape.m, shape.v, *times, shape.kind);
     for (report::Text& line : report::next_lines(step.view(), all, options)) lines.push_back(std::move(line));
   }
   const std::string text = report::render(lines, options.style);
   return style.format == Format::markdown ? "```text\n" + text + "```\n" : text;
 }
 
+/// Flags that would go unheard.
+Diagnostics check_flags(const Arguments& arguments, const OutputStyle& style) {
+  const bool compares = arguments.has("compare");
+  const bool pictured = !style.picture.empty();
+  if (compares && (style.format == Format::json || pictured)) {
+    return usage_problem("--compare is a table: text, markdown or csv").problems;
+  }
+  if (style.quiet && (compares || pictured)) {
+    return usage_problem(fmt::format("-q: {} has no first line that answers for the others",
+                                     compares ? std::string_view("--compare") : style.picture))
+        .problems;
+  }
+  const bool data = style.format == Format::json || style.format == Format::csv || style.picture == "trace";
+  for (const std::string_view flag : {"from", "to"}) {
+    if (!arguments.has(flag) || !(compares || data)) continue;
+    return usage_problem(fmt::format("--{} is a part of the drawing; {}", flag,
+                                     compares ? "--compare draws nothing" : "data are always the whole step"))
+        .problems;
+  }
+  return {};
+}
+
 Outcome run_schedule(const Arguments& arguments, const OutputStyle& style) {
   Outcome outcome;
+  outcome.problems = check_flags(arguments, style);
+  if (!outcome.problems.empty()) return outcome;
   report::TimelineOptions options;
   options.style = style.page;
   options.quiet = style.quiet;
@@ -116,6 +139,7 @@ Outcome run_schedule(const Arguments& arguments, const OutputStyle& style) {
   outcome.problems = simulate_step(arguments, step);
   if (!outcome.problems.empty()) return outcome;
   options.seconds = step.seconds;
+  options.from_spec = arguments.has("spec");
   if (options.from >= step.result.makespan && options.from > 0) {
     return usage_problem(fmt::format("--from {}: the step ends at {:.6g}", options.from, step.result.makespan));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -99,6 +100,16 @@ Diagnostics step_of_run(const Arguments& arguments, SimulatedStep& step) {
 
 Diagnostics step_of_unit_times(const Arguments& arguments, SimulatedStep& step) {
   Diagnostics problems;
+  constexpr std::array<std::string_view, 4> read = {"schedule", "pp", "vpp", "microbatches"};
+  for (const GivenFlag& given : arguments.flags) {
+    const bool of_run = !given.flag->pointer.empty() || given.flag->kind == ValueKind::any_field;
+    if (!of_run || std::find(read.begin(), read.end(), given.flag->name) != read.end()) continue;
+    for (Diagnostic& p : problem(fmt::format("--{} is a flag of a run, and there is none", given.flag->name),
+                                 "give RUN.json or --model; without a run --schedule, --pp, --vpp and --microbatches "
+                                 "say what is drawn")) {
+      problems.push_back(std::move(p));
+    }
+  }
   schedule::Shape shape;
   if (const auto word = arguments.value("schedule")) {
     if (const auto kind = parse_name<ScheduleKind>(*word)) {
@@ -124,7 +135,7 @@ Diagnostics step_of_unit_times(const Arguments& arguments, SimulatedStep& step) 
     return problem(fmt::format("more than {} passes are not drawn", io::max_schedule_ops), "fewer --microbatches");
   }
   const auto stages = static_cast<std::size_t>(shape.virtual_stages());
-  step.forward.assign(stages, 1);
+  step.forward.assign(stages, 1.0 / shape.v);  // a stage's F, B and W are 1, whatever it is cut into
   step.spec.shape = shape;
   step.spec.forward = step.spec.backward = step.spec.weight = step.forward;
   simulate(step);

@@ -12,8 +12,6 @@
 namespace shardplan::cli {
 namespace {
 
-constexpr int width_without_terminal = 100;
-
 std::string_view environment(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? std::string_view() : std::string_view(value);
@@ -38,7 +36,7 @@ bool locale_is_utf8() {
   return false;
 }
 
-int terminal_width(bool on_stdout) {
+int terminal_width(bool on_stdout, int otherwise) {
   const std::string_view columns = environment("COLUMNS");
   int width = 0;
   const auto [end, error] = std::from_chars(columns.data(), columns.data() + columns.size(), width);
@@ -47,7 +45,7 @@ int terminal_width(bool on_stdout) {
   if (on_stdout && isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     return size.ws_col;
   }
-  return width_without_terminal;
+  return otherwise;
 }
 
 }  // namespace shardplan::cli

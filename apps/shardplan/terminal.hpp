@@ -11,7 +11,8 @@ bool wants_color(ColorChoice choice, int file_descriptor);
 /// Does LC_ALL, else LC_CTYPE, else LANG name UTF-8?
 bool locale_is_utf8();
 
-/// COLUMNS where it is a positive number, else (`on_stdout`) the width of the terminal on standard output, else 100.
-int terminal_width(bool on_stdout);
+/// COLUMNS where it is a positive number, else (`on_stdout`) the width of the terminal on standard output, else
+/// `otherwise`.
+int terminal_width(bool on_stdout, int otherwise = 100);
 
 }  // namespace shardplan::cli

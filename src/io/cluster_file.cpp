@@ -113,7 +113,7 @@ Result<Cluster> read_cluster(const nlohmann::json& object, std::string_view file
   const auto price = reader.number("price_per_gpu_hour", {std::nullopt, 0, 1e9});
   cluster.has_price = price.has_value();
   cluster.price_per_gpu_hour = price.value_or(0);
-  read_efficiency(reader, cluster.measured);
+  read_efficiency(reader, cluster);
   cluster.source = reader.text("source").value_or("");
   reader.accept({"$schema", "aliases", "notes", "trust"});
   reader.finish();

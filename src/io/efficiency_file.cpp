@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace shardplan::io {
 namespace {
@@ -32,31 +36,52 @@ double size_of(ObjectReader& entry, std::string_view name, std::int64_t to = lar
   return static_cast<double>(entry.integer(name, 1, to).value_or(1));
 }
 
+/// What a measurement is of: its work, in the unit of its rate, and the most that the hardware does of it a second.
+struct Work {
+  std::string_view rate_name;
+  double amount = 0;
+  double limit = 0;  ///< 0: not known
+  std::string limit_text;
+};
+
+/// Published peaks and link rates are round numbers.
+constexpr double rounding = 1.001;
+constexpr double link_slack = 1.05;
+
 /// A measurement is a time or a rate, whichever the user has.
-double seconds_of(ObjectReader& entry, std::string_view rate_name, double work) {
+double seconds_of(ObjectReader& entry, const Work& work) {
   const bool has_time = entry.member("seconds") != nullptr;
-  const bool has_rate = entry.member(rate_name) != nullptr;
+  const bool has_rate = entry.member(work.rate_name) != nullptr;
   const auto time = entry.number("seconds", positive);
-  const auto rate = entry.number(rate_name, positive);
+  const auto rate = entry.number(work.rate_name, positive);
   if (has_time == has_rate) {
-    entry.problem("seconds", fmt::format("either seconds or {} is required, not both", rate_name));
+    entry.problem("seconds", fmt::format("either seconds or {} is required, not both", work.rate_name));
   }
-  if (time) return *time;
-  return rate ? work / *rate : 0;
+  const double seconds = time ? *time : rate ? work.amount / *rate : 0;
+  if (has_time != has_rate && seconds > 0 && work.limit > 0 && work.amount > work.limit * seconds) {
+    entry.problem(has_time ? "seconds" : work.rate_name,
+                  has_time ? fmt::format("{:g} s is {:.4g} {}, more than {}", seconds, work.amount / seconds,
+                                         work.rate_name, work.limit_text)
+                           : fmt::format("{:g} is more than {}", *rate, work.limit_text));
+  }
+  return seconds;
 }
 
-void read_gemm(ObjectReader& entry, MeasuredEfficiency& measured) {
+void read_gemm(ObjectReader& entry, Cluster& cluster) {
   EfficiencyPoint point;
   const double m = size_of(entry, "m");
   const double n = size_of(entry, "n");
   const double k = size_of(entry, "k");
   const Precision precision = entry.choice<Precision>("dtype").value_or(Precision::bf16);
   point.at = {m, n, k, static_cast<double>(precision)};
-  point.value = seconds_of(entry, "tflops", 2 * m * n * k * 1e-12);
-  measured.gemm.push_back(point);
+  const double peak = cluster.gpu.peak(precision) * 1e-12;
+  point.value =
+      seconds_of(entry, {"tflops", 2 * m * n * k * 1e-12, peak * rounding,
+                         fmt::format("the {:.5g} dense {} TFLOP/s of {}", peak, name(precision), cluster.gpu.name)});
+  cluster.measured.gemm.push_back(point);
 }
 
-void read_attention(ObjectReader& entry, MeasuredEfficiency& measured) {
+void read_attention(ObjectReader& entry, Cluster& cluster) {
   EfficiencyPoint point;
   const double batch = size_of(entry, "batch");
   const double heads = size_of(entry, "heads");
@@ -66,11 +91,21 @@ void read_attention(ObjectReader& entry, MeasuredEfficiency& measured) {
   // Causal: half of 4 b a s^2 d; the backward pass does 2.5 times as much.
   const double flop = 2 * batch * heads * length * length * width * (backward ? 2.5 : 1);
   point.at = {batch, heads, length, width};
-  point.value = seconds_of(entry, "tflops", flop * 1e-12);
-  (backward ? measured.attention_backward : measured.attention_forward).push_back(point);
+  const double peak = std::max(cluster.gpu.peak(Precision::bf16), cluster.gpu.peak(Precision::fp16)) * 1e-12;
+  point.value = seconds_of(entry, {"tflops", flop * 1e-12, peak * rounding,
+                                   fmt::format("the {:.5g} dense 16-bit TFLOP/s of {}", peak, cluster.gpu.name)});
+  (backward ? cluster.measured.attention_backward : cluster.measured.attention_forward).push_back(point);
 }
 
-void read_collective(ObjectReader& entry, MeasuredEfficiency& measured) {
+/// The most that a rank can send of a collective, as nccl-tests count bus bandwidth: the link inside a domain, the
+/// node's NICs together across nodes. A switch that adds up itself spares an all-reduce half of what a ring sends.
+double bus_limit(const Cluster& cluster, std::size_t op, double ranks) {
+  const bool inside = ranks <= cluster.scale_up_domain;
+  const double link = inside ? cluster.intra_node.bandwidth : cluster.inter_node.bandwidth * cluster.gpus_per_node;
+  return link * 1e-9 * (op == 0 ? std::max(1.0, 2 * (ranks - 1) / ranks) : 1.0);
+}
+
+void read_collective(ObjectReader& entry, Cluster& cluster) {
   EfficiencyPoint point;
   const std::vector<std::string_view> ops(measured_collective_names.begin(), measured_collective_names.end());
   entry.require("op");
@@ -80,19 +115,22 @@ void read_collective(ObjectReader& entry, MeasuredEfficiency& measured) {
   // Bus bandwidth as nccl-tests count it: what each rank sends around a ring.
   const double sent = bytes * (ranks - 1) / ranks * (op == 0 ? 2 : 1);
   point.at = {ranks, bytes, static_cast<double>(op), 0};
-  point.value = seconds_of(entry, "bus_gb_s", sent * 1e-9);
-  measured.collectives.push_back(point);
+  const double limit = bus_limit(cluster, op, ranks);
+  point.value = seconds_of(entry, {"bus_gb_s", sent * 1e-9, limit * link_slack,
+                                   fmt::format("the {:.4g} GB/s that {} can reach over {}", limit, ops[op],
+                                               ranks <= cluster.scale_up_domain ? "intra_node" : "inter_node")});
+  cluster.measured.collectives.push_back(point);
 }
 
 }  // namespace
 
-void read_efficiency(ObjectReader& cluster, MeasuredEfficiency& measured) {
-  const nlohmann::json* value = cluster.member("efficiency");
+void read_efficiency(ObjectReader& reader, Cluster& cluster) {
+  const nlohmann::json* value = reader.member("efficiency");
   if (value == nullptr) return;
-  ObjectReader block(*value, cluster.file(), cluster.pointer_of("efficiency"), cluster.problems());
-  each(block, "gemm", [&](ObjectReader& entry) { read_gemm(entry, measured); });
-  each(block, "attention", [&](ObjectReader& entry) { read_attention(entry, measured); });
-  each(block, "collectives", [&](ObjectReader& entry) { read_collective(entry, measured); });
+  ObjectReader block(*value, reader.file(), reader.pointer_of("efficiency"), reader.problems());
+  each(block, "gemm", [&](ObjectReader& entry) { read_gemm(entry, cluster); });
+  each(block, "attention", [&](ObjectReader& entry) { read_attention(entry, cluster); });
+  each(block, "collectives", [&](ObjectReader& entry) { read_collective(entry, cluster); });
   block.accept({"source"});
   block.finish();
 }

@@ -6,7 +6,8 @@
 
 namespace shardplan::io {
 
-/// Reads `efficiency` of the object that `cluster` reads. Nothing happens where it is absent.
-void read_efficiency(ObjectReader& cluster, MeasuredEfficiency& measured);
+/// Reads `efficiency` of the object that `reader` reads into the cluster, whose GPU and links are known by then: what
+/// is faster than they can be is a problem. Nothing happens where it is absent.
+void read_efficiency(ObjectReader& reader, Cluster& cluster);
 
 }  // namespace shardplan::io

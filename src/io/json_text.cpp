@@ -152,6 +152,14 @@ JsonPosition position_of(const JsonText& document, std::string_view pointer) {
   return {value.line, value.column, key.line, key.column};
 }
 
+std::string text_at(const JsonText& document, std::string_view pointer) {
+  if (!document.text) return {};
+  const std::vector<Path> paths = {pointer_tokens(pointer)};
+  const std::string_view rest =
+      std::string_view(*document.text).substr(Finder(*document.text, paths).find().front().value);
+  return std::string(rest.substr(0, rest.find_first_of(" \t\r\n,]}")));
+}
+
 void locate(const JsonText& document, Diagnostics& problems) {
   if (!document.text) return;
   std::vector<Path> paths;

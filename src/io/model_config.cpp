@@ -61,6 +61,23 @@ bool looks_recurrent(const Fields& fields) {
   return false;
 }
 
+/// Letters up to the first digit or separator: "qwen" of "qwen3_moe".
+std::string_view stem_of(std::string_view type) {
+  return type.substr(0, std::min(type.find_first_of("0123456789_-."), type.size()));
+}
+
+/// The nearest name where it may be what was meant: another version, or the same word with a slip. Names of few letters
+/// are near to each other without being kin (opt, mpt), and so are those of another beginning.
+std::string_view same_family(std::string_view type, std::string_view near) {
+  constexpr std::size_t long_enough = 4;
+  const std::string_view typed = stem_of(type);
+  const std::string_view meant = stem_of(near);
+  if (typed == meant) return near;
+  const bool slip = std::min(typed.size(), meant.size()) >= long_enough && typed.front() == meant.front() &&
+                    edit_distance(typed, meant) == 1;
+  return slip ? near : std::string_view();
+}
+
 void unknown_type(const Fields& fields, const std::string& type) {
   const std::string_view generic = "or describe the model with model_type \"transformer\"";
   if (looks_recurrent(fields)) {
@@ -77,7 +94,7 @@ void unknown_type(const Fields& fields, const std::string& type) {
   }
   std::vector<std::string_view> names = family_names();
   for (const std::string_view name : refused_names()) names.push_back(name);
-  const std::string_view near = closest(type, names);
+  const std::string_view near = same_family(type, closest(type, names));
   fields.problem(
       "model_type", fmt::format("\"{}\" is an unknown model_type", type),
       near.empty() ? fmt::format("{}", generic.substr(3)) : fmt::format("did you mean \"{}\"? {}", near, generic));

@@ -81,6 +81,14 @@ std::optional<std::string> field_pointer(std::string_view field) {
   return pointer;
 }
 
+std::string_view flag_of(std::string_view pointer) {
+  if (pointer == "/parallel/sequence_parallel") return {};  // two switches: --set says either
+  for (const FlagField& row : flag_fields) {
+    if (row.pointer == pointer && row.flag != "offload") return row.flag;
+  }
+  return {};
+}
+
 std::vector<std::string_view> field_words() {
   std::vector<std::string_view> words(top_fields.begin(), top_fields.end());
   for (const FlagField& row : flag_fields) {

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "file_kind.hpp"
+#include "model_dropout.hpp"
 #include "object_reader.hpp"
 #include "override_apply.hpp"
 #include "run_fields.hpp"
@@ -14,6 +16,7 @@
 #include "shardplan/io/stack_file.hpp"
 #include "shardplan/plan/saturate.hpp"
 #include "shardplan/plan/validate.hpp"
+#include "ways_out.hpp"
 
 namespace shardplan::io {
 namespace {
@@ -28,10 +31,14 @@ bool is_inside(std::string_view pointer, std::string_view outer) {
   return pointer.substr(0, outer.size()) == outer && (pointer.size() == outer.size() || pointer[outer.size()] == '/');
 }
 
+/// Whether ways out of a problem are tried, or said as the rule's describer put them.
+enum class Ways : std::uint8_t { tried, as_described };
+
 /// Reads one run. The steps of read() are its story.
 class Reader {
  public:
-  Reader(const RunInput& input, const CatalogSource& catalog) : input_(input), catalog_(catalog) {
+  Reader(const RunInput& input, const CatalogSource& catalog, Ways ways)
+      : input_(input), catalog_(catalog), ways_(ways) {
     file_ = input.text ? input.text->file : std::string(command_line);
     if (input.text && file_ != "<stdin>") folder_ = std::filesystem::path(file_).parent_path().string();
   }
@@ -64,7 +71,12 @@ class Reader {
       return false;
     }
     root_ = *input_.text->value;
-    if (root_.is_object()) return true;
+    if (root_.is_object()) {
+      Diagnostics other = wrong_kind(root_, FileKind::run, file_);
+      if (other.empty()) return true;
+      result_.problems = std::move(other);
+      return false;
+    }
     problem("", quoted(root_) + " is not a run file, which is an object");
     locate(*input_.text, result_.problems);
     return false;
@@ -91,8 +103,9 @@ class Reader {
     const json* data = find_pointer(root_, name(Field::data));
     if (data == nullptr || data->is_null() || overridden(name(Field::data))) return;
     for (const Field field : {Field::num_gpus, Field::tensor, Field::pipeline, Field::context}) {
-      const auto change = std::find_if(input_.overrides.begin(), input_.overrides.end(),
-                                       [&](const Override& each) { return each.pointer == name(field); });
+      const auto change = std::find_if(input_.overrides.begin(), input_.overrides.end(), [&](const Override& each) {
+        return each.pointer == name(field) && !each.flag.empty();  // not an edit
+      });
       if (change == input_.overrides.end()) continue;
       dropped_data_ = quoted(*data);
       dropped_for_ = change->flag;
@@ -148,10 +161,13 @@ class Reader {
   }
 
   /// The flag that a problem comes from: one that stated the field or an object around it, or a member of an object
-  /// that the file does not have.
+  /// that the file does not have, or has as something else.
   const Override* cause_of(std::string_view pointer) const {
     if (const Override* change = override_of(pointer)) return change;
-    if (pointer.empty() || (input_.text && find_pointer(*input_.text->value, pointer) != nullptr)) return nullptr;
+    if (pointer.empty()) return nullptr;
+    const json* of_file = input_.text ? find_pointer(*input_.text->value, pointer) : nullptr;
+    // A flag for a member makes an object of what was none: what is wrong with the object then is the flag's.
+    if (of_file != nullptr && of_file->is_object()) return nullptr;
     const auto found = std::find_if(input_.overrides.rbegin(), input_.overrides.rend(),
                                     [&](const Override& change) { return is_inside(change.pointer, pointer); });
     return found == input_.overrides.rend() ? nullptr : &*found;
@@ -164,8 +180,11 @@ class Reader {
   void read_sections() {
     ObjectReader reader(root_, file_, "", result_.problems);
     if (const json* value = reader.member("model")) {
+      reads_stdin_ = *value == "-";
       const Source source = find_source(CatalogKind::models, *value, origin_of("/model"), catalog_, result_.problems);
       model_ = source.stated;
+      model_json_ = source.value;
+      result_.files.push_back(source.file);
       read_model_source(source, draft(), result_.problems);
     } else {
       problem("/model", "is required: a built-in name (shardplan list models), a config.json's path or an object");
@@ -175,6 +194,7 @@ class Reader {
       const Source source =
           find_source(CatalogKind::clusters, *value, origin_of("/cluster"), catalog_, result_.problems);
       cluster_ = source.stated;
+      result_.files.push_back(source.file);
       read_cluster_source(source, catalog_, draft(), result_.problems);
     } else {
       problem("/cluster", "is required: a built-in name (shardplan list clusters), a file's path or an object");
@@ -258,6 +278,10 @@ class Reader {
               fmt::format("{} microbatches x micro_batch_size x data = {}, more than {}", draft().microbatches, batch,
                           largest_global_batch));
     }
+    const bool drops = draft().given.has(Field::dropout) || draft().given.has(Field::attention_dropout);
+    if (model_json_ != nullptr && !drops) {
+      if (auto warning = unused_dropout(*model_json_)) result_.warnings.push_back(std::move(*warning));
+    }
     for (const Warning& warning : plan::run_warnings(result_.run)) result_.warnings.push_back(warning);
     if (!dropped_data_.empty()) {
       result_.notes.push_back(
@@ -271,6 +295,8 @@ class Reader {
     for (Diagnostic& found : result_.problems) {
       if (found.file != file_ || found.line != 0) continue;
       const Override* change = cause_of(found.pointer);
+      as_typed(found, change);
+      if (ways_ == Ways::tried) try_ways(found, change != nullptr || !input_.text);
       if (change == nullptr) continue;
       found.file = std::string(command_line);
       if (!change->flag.empty()) found.message += fmt::format(" ({})", change->flag);
@@ -290,12 +316,57 @@ class Reader {
     if (result_.ok()) result_.run_json = resolved_run_json(draft(), result_.run, model_, cluster_);
   }
 
+  /// A number that a double had to round ("1e+20") is said as it was written.
+  void as_typed(Diagnostic& found, const Override* change) const {
+    const json* value = find_pointer(root_, found.pointer);
+    if (value == nullptr || !value->is_number_float()) return;
+    const std::string rounded = quoted(*value);
+    if (found.message.compare(0, rounded.size(), rounded) != 0) return;
+    std::string written;
+    if (change != nullptr && change->pointer == found.pointer) {
+      written = change->value;
+    } else if (change == nullptr && input_.text) {
+      written = text_at(*input_.text, found.pointer);
+    }
+    constexpr std::size_t longest = 60;
+    if (!written.empty() && written.size() <= longest) found.message.replace(0, rounded.size(), written);
+  }
+
+  /// Keeps of the ways out of a problem those that are one when typed, and says them in the words to type.
+  void try_ways(Diagnostic& found, bool on_command_line) {
+    if (found.ways.empty() || tried_ways_ > most_tried_ways) return;
+    const Statement statement{input_.text ? input_.text->value.get() : nullptr, &input_.overrides};
+    const auto helps = [&](const WayOut& way) {
+      if (reads_stdin_) return true;  // it cannot be read again
+      ++tried_ways_;
+      RunInput changed;
+      changed.text = input_.text;
+      changed.overrides = overrides_with(statement, way, on_command_line);
+      const ReadRun read = Reader(changed, catalog_, Ways::as_described).read();
+      return std::all_of(read.problems.begin(), read.problems.end(), [&](const Diagnostic& left) {
+        return left.pointer != found.pointer && has_problem_at(left.pointer);
+      });
+    };
+    found.way_out = ways_out_text(found.ways, statement, on_command_line, helps);
+  }
+
+  bool has_problem_at(std::string_view pointer) const {
+    return std::any_of(result_.problems.begin(), result_.problems.end(),
+                       [&](const Diagnostic& problem) { return problem.pointer == pointer; });
+  }
+
+  static constexpr int most_tried_ways = 30;  ///< many problems, each with its ways, must not take their time
+
   const RunInput& input_;
   const CatalogSource& catalog_;
+  Ways ways_;
+  int tried_ways_ = 0;
+  bool reads_stdin_ = false;
   std::string file_;
   std::string folder_;
   json root_;
   std::string model_;
+  std::shared_ptr<const json> model_json_;
   std::string cluster_;
   std::string dropped_data_;
   std::string dropped_for_;
@@ -304,7 +375,9 @@ class Reader {
 
 }  // namespace
 
-ReadRun read_run(const RunInput& input, const CatalogSource& catalog) { return Reader(input, catalog).read(); }
+ReadRun read_run(const RunInput& input, const CatalogSource& catalog) {
+  return Reader(input, catalog, Ways::tried).read();
+}
 
 RunInput run_input_from_json(std::string_view json_text) {
   RunInput input;

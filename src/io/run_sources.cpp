@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "file_kind.hpp"
 #include "object_reader.hpp"
 #include "shardplan/io/cluster_file.hpp"
 #include "shardplan/io/json_text.hpp"
@@ -65,6 +66,13 @@ Source read_source_file(const std::string& path, CatalogKind kind, Diagnostics& 
   for (Diagnostic& problem : text.problems) problems.push_back(std::move(problem));
   source.value = text.value.value;
   if (source.value == nullptr) return source;
+  const FileKind wanted = kind == CatalogKind::models ? FileKind::model : FileKind::cluster;
+  Diagnostics other = wrong_kind(*source.value, wanted, source.file);
+  if (!other.empty()) {
+    problems.push_back(std::move(other.front()));
+    source.value = nullptr;
+    return source;
+  }
   source.stated = path == "-" ? source.value->dump() : nlohmann::json(path).dump();
   return source;
 }

@@ -93,11 +93,15 @@ void read_loss(SectionReader& section) {
   const std::string text = value->is_string() ? value->get<std::string>() : std::string();
   std::optional<LossKind> loss = parse_name<LossKind>(text);
   if (loss == LossKind::chunked) loss.reset();  // needs its number
-  if (const auto chunks = count_after(text, "chunked:")) {
+  constexpr std::string_view chunked = "chunked:";
+  if (const auto chunks = count_after(text, chunked)) {
     loss = LossKind::chunked;
     training.loss_chunks = *chunks;
   }
-  if (!loss) {
+  if (!loss && text.substr(0, chunked.size()) == chunked) {
+    section.problem(Field::loss,
+                    fmt::format("{}: N of chunked:N is a whole number from 1 to {}", quoted(*value), most_layers));
+  } else if (!loss) {
     std::vector<std::string_view> names(names_of<LossKind>.begin(), names_of<LossKind>.end());
     for (std::string_view& name : names) {
       if (name == "chunked") name = "chunked:N";

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "file_kind.hpp"
 #include "object_reader.hpp"
 #include "shardplan/schedule/legality.hpp"
 
@@ -39,7 +40,8 @@ std::vector<double> read_times(ObjectReader& reader, std::string_view name, std:
     if (is_time(*value)) {
       times.assign(stages, value->get<double>());
     } else {
-      reader.problem(name, quoted(*value) + " is neither a number of 0 or more nor a list of them");
+      reader.problem(name, fmt::format("{} is neither a number from 0 to {:g} nor a list of them", quoted(*value),
+                                       not_negative.to));
     }
     return times;
   }
@@ -55,7 +57,7 @@ std::vector<double> read_times(ObjectReader& reader, std::string_view name, std:
     } else {
       reader.problems().push_back({std::string(reader.file()),
                                    fmt::format("{}/{}", reader.pointer_of(name), i),
-                                   quoted(entry) + " is not a number of 0 or more",
+                                   fmt::format("{} is not a number from 0 to {:g}", quoted(entry), not_negative.to),
                                    {},
                                    0,
                                    0});
@@ -161,6 +163,8 @@ schedule::PipelineSpec ScheduleSpec::view() const noexcept {
 Result<ScheduleSpec> read_schedule_spec(const JsonText& text) {
   Result<ScheduleSpec> result;
   ScheduleSpec& spec = result.value;
+  result.problems = wrong_kind(*text.value, FileKind::schedule, text.file);
+  if (!result.ok()) return result;
   ObjectReader reader(*text.value, text.file, "", result.problems);
   read_shape(reader, spec.shape);
   const std::size_t stages = stages_of(spec.shape);

@@ -1,6 +1,7 @@
 #include "shardplan/io/suggest.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace shardplan::io {
@@ -15,6 +16,24 @@ std::string essence(std::string_view word) {
   }
   return out;
 }
+
+/// Words that people use for what is called otherwise here, in their essence.
+struct Alias {
+  std::string_view typed;
+  std::string_view meant;
+};
+constexpr std::array<Alias, 12> aliases = {{{"fp4", "nvfp4"},
+                                            {"mxfp4", "nvfp4"},
+                                            {"float4", "nvfp4"},
+                                            {"float8", "fp8"},
+                                            {"e4m3", "fp8"},
+                                            {"mxfp8", "fp8"},
+                                            {"half", "fp16"},
+                                            {"float16", "fp16"},
+                                            {"bfloat16", "bf16"},
+                                            {"float", "fp32"},
+                                            {"float32", "fp32"},
+                                            {"single", "fp32"}}};
 
 }  // namespace
 
@@ -39,6 +58,12 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
 }
 
 std::string_view closest(std::string_view word, const std::vector<std::string_view>& candidates) {
+  const std::string typed = essence(word);
+  for (const Alias& alias : aliases) {
+    if (typed != alias.typed) continue;
+    const auto meant = std::find(candidates.begin(), candidates.end(), alias.meant);
+    if (meant != candidates.end()) return *meant;
+  }
   constexpr std::size_t longest_word = 100;  // what is longer is no mistyped name, and must not cost time
   if (word.empty() || word.size() > longest_word) return {};
   std::string_view best;

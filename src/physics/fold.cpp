@@ -28,6 +28,7 @@ bool covers(std::uint8_t modules, Covered covered) noexcept {
 
 Weights& Weights::operator+=(const Weights& other) noexcept {
   trained += other.trained;
+  narrow += other.narrow;
   frozen += other.frozen;
   frozen_norms += other.frozen_norms;
   quantized += other.quantized;
@@ -47,9 +48,9 @@ Weights& Weights::operator+=(const Weights& other) noexcept {
 
 Weights Weights::times(double count) const noexcept {
   Weights sum = *this;
-  for (double* each :
-       {&sum.trained, &sum.frozen, &sum.frozen_norms, &sum.quantized, &sum.quantized_rows, &sum.adapters, &sum.counted,
-        &sum.counted_bytes, &sum.treated, &sum.adapter_counted, &sum.adapter_counted_bytes, &sum.unpaged_bytes}) {
+  for (double* each : {&sum.trained, &sum.narrow, &sum.frozen, &sum.frozen_norms, &sum.quantized, &sum.quantized_rows,
+                       &sum.adapters, &sum.counted, &sum.counted_bytes, &sum.treated, &sum.adapter_counted,
+                       &sum.adapter_counted_bytes, &sum.unpaged_bytes}) {
     *each *= count;
   }
   return sum;
@@ -107,10 +108,13 @@ void add_trained(const StateCounting& counting, const Operator<double>& op, Weig
 void add_adapters(const StateCounting& counting, const Operator<double>& op, Weights& weights) noexcept {
   Weights adapters;
   const double count = std::max(1.0, op.matrices);
-  for (std::size_t i = 0; i < op.named; ++i) {
-    if ((op.adapted >> i & 1U) == 0) continue;
+  const auto add = [&](double rows) {
     add_tensors(counting, TensorRole::hidden, op.adapter_rank, op.cols, count, adapters);
-    add_tensors(counting, TensorRole::hidden, op.named_rows[i], op.adapter_rank, count, adapters);
+    add_tensors(counting, TensorRole::hidden, rows, op.adapter_rank, count, adapters);
+  };
+  if ((op.adapted & adapts_whole_product) != 0) add(op.rows);
+  for (std::size_t i = 0; i < op.named; ++i) {
+    if ((op.adapted >> i & 1U) != 0) add(op.named_rows[i]);
   }
   weights.adapter_counted += adapters.counted;
   weights.adapter_counted_bytes += adapters.counted_bytes;
@@ -131,6 +135,8 @@ UnitWeights fold_weights(const OperatorList<double>& list, const StateCounting& 
     if (op.trains) {
       weights.trained += op.parameters;
       add_trained(counting, op, weights);
+      const bool narrow = op.part == Part::attention || op.part == Part::mlp || op.part == Part::experts;
+      if (narrow && op.matrices > 0) weights.narrow += matrix;
     } else if (op.quantized && matrix > 0) {
       weights.quantized += matrix;
       weights.quantized_rows += op.rows * op.matrices;

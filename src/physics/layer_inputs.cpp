@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shardplan/physics/states.hpp"
+
 namespace shardplan {
 namespace {
 
@@ -91,6 +93,7 @@ LayerOptions whole_model_options(const Model& model) noexcept {
   o.norm = model.norm;
   o.activation = model.activation;
   o.rope = model.position == Position::rope;
+  o.fused_modules = model.fused_modules;
   return o;
 }
 
@@ -120,6 +123,7 @@ LayerOptions options_for(const Run& run, const LayerKind& kind, bool frozen_inpu
     o.adapter_copy_bytes = cast && !peft.fused ? 4.0 : o.activations_fp32 ? 4.0 : 2.0;
     o.adapter_mask = dropped && !peft.fused;
   }
+  o.narrow_input_bytes = narrow_input_bytes(run);
   o.tensor = parallel.tensor > 1;
   o.sequence_parallel = parallel.sequence_parallel;
   o.context = parallel.context > 1;

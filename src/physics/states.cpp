@@ -44,7 +44,40 @@ bool keeps_matrices_whole(const Optimizer& optimizer) noexcept {
          optimizer.form == StateForm::projected;
 }
 
+/// Transformer Engine quantises for the framework; torchao, which torchtitan uses, keeps the 16-bit tensors.
+bool transformer_engine(const Run& run) noexcept {
+  const Precision precision = run.training.precision;
+  return run.training.framework == Framework::megatron &&
+         (precision == Precision::fp8 || precision == Precision::nvfp4);
+}
+
+/// One copy of one element with its share of the scales.
+double narrow_element_bytes(const Training& training) noexcept {
+  if (training.precision == Precision::nvfp4) return 0.5 + 1.0 / 16;
+  switch (training.fp8_recipe) {
+    case Fp8Recipe::mxfp8: return 1 + 1.0 / 32;
+    case Fp8Recipe::blockwise: return 1 + 4.0 / 128;  // fp32 scales of 1 x 128 blocks
+    default: return 1;
+  }
+}
+
 }  // namespace
+
+double narrow_copy_bytes(const Run& run) noexcept {
+  if (!transformer_engine(run)) return 0;
+  const Training& training = run.training;
+  const double one = training.fp8_recipe == Fp8Recipe::blockwise && training.precision == Precision::fp8
+                         ? 1 + 4.0 / (128 * 128)  // weights have 128 x 128 blocks
+                         : narrow_element_bytes(training);
+  const bool scaled_by_block = training.precision == Precision::nvfp4 || training.fp8_recipe == Fp8Recipe::mxfp8 ||
+                               training.fp8_recipe == Fp8Recipe::blockwise;
+  constexpr int blackwell = 10;  // multiplies fp8 in any layout: one copy serves all three products
+  return scaled_by_block || run.cluster.gpu.major < blackwell ? 2 * one : one;
+}
+
+double narrow_input_bytes(const Run& run) noexcept {
+  return transformer_engine(run) && !run.training.peft.active() ? narrow_element_bytes(run.training) : 0;
+}
 
 bool rounds_per_unit(Framework framework) noexcept {
   return framework != Framework::textbook && framework != Framework::megatron;
@@ -67,6 +100,7 @@ StateRule state_rule(const Run& run) noexcept {
   rule.master_bytes = master(training.param_dtype);
   rule.moment_bytes = elementwise_bytes(optimizer, bytes_of(training.optimizer_state_dtype));
   rule.replica_share_bytes = optimizer.replica_share_bytes;
+  if (training.fp8_param_gather) rule.narrow_parameter_bytes = narrow_copy_bytes(run);
   if (training.peft.active()) {
     const Peft& peft = training.peft;
     const bool fp32_run = !is_16_bit_or_less(training.precision);
@@ -157,6 +191,9 @@ StateBytes state_bytes(const StateRule& rule, const UnitWeights& unit, const Opt
     double trained_buffer = w.trained;
     if (rule.padded_buffers) trained_buffer = padded(w.trained, shards.optimizer);
     bytes.parameters += rule.parameter_bytes * shard(trained_buffer, shards.parameter);
+    if (rule.narrow_parameter_bytes > 0) {
+      bytes.parameters += (rule.narrow_parameter_bytes - rule.parameter_bytes) * shard(w.narrow, shards.parameter);
+    }
     if (optimizer.weight_bytes > 0 && w.treated > 0) {
       bytes.parameters -= (rule.parameter_bytes - optimizer.weight_bytes) * shard(w.treated, shards.parameter);
     }

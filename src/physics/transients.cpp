@@ -1,5 +1,7 @@
 #include "shardplan/physics/transients.hpp"
 
+#include <algorithm>
+
 #include "shardplan/physics/operators/mlp.hpp"
 
 namespace shardplan {
@@ -105,6 +107,13 @@ LayerTransient layer_transient(const Symbols<double>& v, const LayerOptions& o, 
   if (o.attention == AttentionKernel::eager && kind.attention.kind != AttentionKind::none) {
     const bool selective = recompute.mode == RecomputeMode::selective;
     largest.offer(TransientPoint::attention_core, attention_core_point(v, o, list, selective));
+  }
+  if (o.dora) {
+    double norm = 0;
+    for (const Operator<double>& op : list.operators) {
+      if (op.adapter_parameters > 0) norm = std::max(norm, v.w * (3.0 * op.rows * op.cols + op.cols * op.cols));
+    }
+    largest.offer(TransientPoint::weight_norm, norm);
   }
   transient.inner = largest.bytes;
   transient.point = largest.point;

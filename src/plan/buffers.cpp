@@ -74,6 +74,9 @@ Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stag
     buffers.gathered_at_loss = buffers.gathered;
     buffers.at_loss = buffers.collectives;
   }
+  if (w.rule.narrow_parameter_bytes == 0) {
+    buffers.cached = narrow_copy_bytes(run) * (stage.weights.dense.narrow + stage.weights.expert.narrow);
+  }
   const bool buckets = training.framework == Framework::ddp && parallel.dense_replicas() > 1 && w.rule.keeps_gradients;
   if (buckets && !memory.gradient_bucket_views) {
     // DistributedDataParallel reduces copies of the gradients, in buckets that live as long as the model.

@@ -23,6 +23,7 @@ Volumes volumes_of(const Run& run, const EstimateWorkspace& w, const Weights& we
   v.gradients = w.rule.gradient_bytes * weights.trained + w.rule.adapter_gradient_bytes * weights.adapters;
   const double adapters = std::min(compute_width, w.rule.adapter_parameter_bytes) * weights.adapters;
   v.updated = stored * weights.trained + adapters;
+  if (training.fp8_param_gather) v.updated -= (stored - 1) * weights.narrow;  // gathered as fp8
   v.parameters = v.updated + w.rule.frozen_bytes * weights.frozen + w.rule.quantized_bytes * weights.quantized;
   return v;
 }

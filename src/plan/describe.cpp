@@ -3,8 +3,51 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace shardplan::plan {
+
+WayOut set(Field field, std::string value, std::string words) {
+  return {{{std::string(name(field)), std::move(value)}}, std::move(words)};
+}
+
+WayOut set(Field field, std::string value, Field also, std::string also_value, std::string words) {
+  return with(set(field, std::move(value), std::move(words)), also, std::move(also_value));
+}
+
+WayOut with(WayOut way, Field field, std::string value) {
+  way.settings.push_back({std::string(name(field)), std::move(value)});
+  return way;
+}
+
+std::vector<WayOut> say(std::string words) {
+  if (words.empty()) return {};
+  return {{{}, std::move(words)}};
+}
+
+std::vector<WayOut> say(std::string words, std::vector<WayOut> ways) {
+  if (!words.empty()) ways.insert(ways.begin(), WayOut{{}, std::move(words)});
+  return ways;
+}
+
+std::string text_of(const std::vector<WayOut>& ways) {
+  std::string text;
+  for (const WayOut& way : ways) {
+    std::string one;
+    for (const WayOut::Setting& setting : way.settings) {
+      one += one.empty() ? "" : " and ";
+      one += setting.value == "null" ? fmt::format("leave {} out", setting.pointer)
+                                     : fmt::format("set {} to {}", setting.pointer, setting.value);
+    }
+    if (one.empty()) {
+      one = way.words;
+    } else if (!way.words.empty()) {
+      one += fmt::format(" ({})", way.words);
+    }
+    text += (text.empty() ? "" : ", or ") + one;
+  }
+  return text;
+}
 
 std::string join(const std::vector<std::int64_t>& values) {
   std::string out;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shardplan/core/diagnostic.hpp"
 #include "shardplan/core/run.hpp"
 #include "shardplan/plan/fields.hpp"
 #include "shardplan/plan/legality.hpp"
@@ -14,8 +15,21 @@ namespace shardplan::plan {
 
 struct Words {
   std::string message;
-  std::string way_out;
+  std::vector<WayOut> ways =
+      {};  ///< the likeliest first; whoever knows the whole input may drop those that do not help
 };
+
+/// One or two fields to set; JSON values. "null" leaves a field out.
+WayOut set(Field field, std::string value, std::string words = {});
+WayOut set(Field field, std::string value, Field also, std::string also_value, std::string words = {});
+/// Adds a setting to a way out.
+WayOut with(WayOut way, Field field, std::string value);
+/// Only words; no way at all where they are empty.
+std::vector<WayOut> say(std::string words);
+/// `words` first, then the ways.
+std::vector<WayOut> say(std::string words, std::vector<WayOut> ways);
+/// The ways in the words of a run file: "set /parallel/zero_stage to 1, or leave /parallel/fsdp out".
+std::string text_of(const std::vector<WayOut>& ways);
 
 struct Subject {
   const Run& run;

@@ -49,17 +49,43 @@ std::string not_a_divisor(std::int64_t value, const std::string& what, std::int6
   return fmt::format("{} does not divide {} {} ({} do)", value, what, number, join(divisors_near(number, value)));
 }
 
-/// Layers of stages whose ends are lighter, for they carry embedding and head: "11, 12, 12, 11".
-std::string balanced_split(std::int64_t layers, int pipeline) {
-  constexpr int longest_list = 16;
+/// Layers of stages whose ends are lighter, since they carry embedding, head and MTP layers: "[12,12,12,11]". A stage
+/// that is short of a layer is the last one first (the head's product outweighs the embedding's look-up), then the
+/// first; an MTP layer counts as a layer of the last stage.
+std::string balanced_split(const Model& model, std::int64_t layers, int pipeline) {
+  constexpr int longest_list = 64;
   if (pipeline < 2 || pipeline > longest_list || layers < pipeline) return {};
-  std::vector<std::int64_t> stages(static_cast<std::size_t>(pipeline), layers / pipeline);
-  std::int64_t rest = layers % pipeline;
-  const auto middle = static_cast<std::size_t>(pipeline) / 2;
-  for (std::size_t step = 0; rest > 0; ++step, --rest) {  // from the middle outwards
-    ++stages[step % 2 == 0 ? middle + step / 2 : middle - (step + 1) / 2];
+  const std::int64_t extra = std::min<std::int64_t>(model.mtp_layers, layers - pipeline);
+  const std::int64_t all = layers + extra;
+  std::vector<std::int64_t> stages(static_cast<std::size_t>(pipeline), all / pipeline);
+  std::int64_t rest = all % pipeline;
+  // The stages between the ends take one more each, from the second on; then the first, and the last at the end.
+  for (std::size_t i = 1; i + 1 < stages.size() && rest > 0; ++i, --rest) ++stages[i];
+  if (rest > 0) ++stages.front();
+  // What the last stage has beside decoder layers; should it have nothing else, its neighbours take over.
+  stages.back() -= extra;
+  for (std::size_t i = stages.size() - 1; stages.back() < 1 && i > 0; --i) {
+    --stages[i - 1];
+    ++stages.back();
   }
-  return fmt::format("[{}]", join(stages));
+  std::string list;
+  for (const std::int64_t count : stages) list += (list.empty() ? "[" : ",") + std::to_string(count);
+  return list + "]";
+}
+
+/// Divisors of the experts that the GPUs of this layout have room for.
+Words describe_expert_count(const Subject& subject) {
+  const Parallel& parallel = subject.run.parallel;
+  const std::int64_t others = saturating_product({parallel.expert_tensor, parallel.pipeline});
+  std::vector<std::int64_t> legal;
+  for (std::int64_t d = 1; d <= std::min<std::int64_t>(subject.facts.experts, subject.run.num_gpus); ++d) {
+    if (subject.facts.experts % d == 0 && subject.run.num_gpus % saturating_product({d, others}) == 0) {
+      legal.push_back(d);
+    }
+  }
+  return {fmt::format(
+      "{} does not divide num_experts {}{}", parallel.expert, subject.facts.experts,
+      legal.empty() ? std::string() : fmt::format(" ({} do, and fit {} GPUs)", join(legal), subject.run.num_gpus))};
 }
 
 Words describe_expert_world(const Subject& subject) {
@@ -74,7 +100,7 @@ Words describe_expert_world(const Subject& subject) {
   return {fmt::format("{}: expert {} x expert_tensor {} x pipeline {} = {} does not divide num_gpus {}",
                       parallel.expert, parallel.expert, parallel.expert_tensor, parallel.pipeline,
                       saturating_product({parallel.expert, others}), subject.run.num_gpus),
-          legal.empty() ? std::string() : fmt::format("expert may be {}", join(legal))};
+          say(legal.empty() ? std::string() : fmt::format("expert may be {}", join(legal)))};
 }
 
 Words describe_list(Rule rule, const Subject& subject) {
@@ -88,17 +114,17 @@ Words describe_list(Rule rule, const Subject& subject) {
     case Rule::layers_list_length: {
       std::string wanted = fmt::format("pipeline {} wants {} entries", p, p);
       if (v > 1) wanted += fmt::format(", or {} (pipeline x virtual_pipeline {})", chunks, v);
-      return {fmt::format("a list of {}, but {}", list.size(), wanted), "null shares the layers out equally"};
+      return {fmt::format("a list of {}, but {}", list.size(), wanted),
+              {set(Field::layers_per_stage, "null", "equal shares")}};
     }
     case Rule::layers_list_sum:
       return {fmt::format("sums to {}, but num_hidden_layers is {}",
-                          std::accumulate(list.begin(), list.end(), std::int64_t{0}), layers),
-              ""};
+                          std::accumulate(list.begin(), list.end(), std::int64_t{0}), layers)};
     case Rule::layers_list_chunks: {
       const auto odd = std::find_if(list.begin(), list.end(), [&](int n) { return n % v != 0; });
       return {fmt::format("the {} layers of stage {} do not divide into virtual_pipeline {} chunks",
                           odd == list.end() ? 0 : *odd, odd - list.begin(), v),
-              fmt::format("give {} entries, one a chunk in model order", chunks)};
+              say(fmt::format("give {} entries, one a chunk in model order", chunks))};
     }
     case Rule::layers_list_empty: {
       const std::vector<int>& filled = parallel.layers_per_chunk;
@@ -111,7 +137,7 @@ Words describe_list(Rule rule, const Subject& subject) {
       return {fmt::format("chunk {} of pipeline {} x virtual_pipeline {} = {} has none of the {} layers; only the "
                           "first (embedding) and the last (head) may be without",
                           empty - filled.begin(), p, v, chunks, layers),
-              way_out};
+              say(way_out)};
     }
     default: return {};
   }
@@ -126,8 +152,7 @@ Words describe_model_split(Rule rule, const Subject& subject) {
   switch (rule) {
     case Rule::tensor_heads:
       return {fmt::format("{} does not divide num_attention_heads {}{}", parallel.tensor, facts.heads,
-                          tensor_choices(subject)),
-              ""};
+                          tensor_choices(subject))};
     case Rule::tensor_kv_heads: {
       std::int64_t odd = 0;
       for (std::size_t i = 0; i < facts.kv_heads_count; ++i) {
@@ -135,31 +160,28 @@ Words describe_model_split(Rule rule, const Subject& subject) {
           odd = facts.kv_heads[i];
       }
       return {fmt::format("{} neither divides num_key_value_heads {} nor is a multiple of it{}", parallel.tensor, odd,
-                          tensor_choices(subject)),
-              ""};
+                          tensor_choices(subject))};
     }
     case Rule::tensor_intermediate:
       return {fmt::format("{} does not divide {}{}", parallel.tensor, odd_width(run.model, parallel.tensor),
-                          tensor_choices(subject)),
-              ""};
+                          tensor_choices(subject))};
     case Rule::experts_missing:
-      return {fmt::format("{}: the model has no experts", parallel.expert), "expert 1, or leave it out"};
-    case Rule::expert_count: return {not_a_divisor(parallel.expert, "num_experts", facts.experts), ""};
+      return {fmt::format("{}: the model has no experts", parallel.expert), {set(Field::expert, "1")}};
+    case Rule::expert_count: return describe_expert_count(subject);
     case Rule::expert_tensor_missing:
-      return {fmt::format("{}: the model has no experts", parallel.expert_tensor), "expert_tensor 1, or leave it out"};
+      return {fmt::format("{}: the model has no experts", parallel.expert_tensor), {set(Field::expert_tensor, "1")}};
     case Rule::expert_tensor_width:
-      return {not_a_divisor(parallel.expert_tensor, "an expert's width", facts.expert_intermediate), ""};
+      return {not_a_divisor(parallel.expert_tensor, "an expert's width", facts.expert_intermediate)};
     case Rule::moe_options: {
       const bool imbalance = run.training.moe_imbalance != 1;
       return {fmt::format("{}: the model has no experts",
                           imbalance ? run.training.moe_imbalance : run.training.capacity_factor.value_or(0)),
-              "leave it out"};
+              {set(imbalance ? Field::moe_imbalance : Field::capacity_factor, "null")}};
     }
     case Rule::pipeline_layers: {
-      Words words{not_a_divisor(parallel.pipeline, "num_hidden_layers", facts.layers) + "; or give layers_per_stage",
-                  ""};
-      const std::string split = balanced_split(facts.layers, parallel.pipeline);
-      if (!split.empty() && parallel.virtual_pipeline == 1) words.way_out = "for instance layers_per_stage " + split;
+      Words words{not_a_divisor(parallel.pipeline, "num_hidden_layers", facts.layers) + "; or give layers_per_stage"};
+      const std::string split = balanced_split(run.model, facts.layers, parallel.pipeline);
+      if (!split.empty() && parallel.virtual_pipeline == 1) words.ways.push_back(set(Field::layers_per_stage, split));
       return words;
     }
     case Rule::virtual_layers: {
@@ -167,7 +189,7 @@ Words describe_model_split(Rule rule, const Subject& subject) {
       return {fmt::format("{} does not divide the {} layers of a stage (num_hidden_layers {} / pipeline {}; {} do)",
                           parallel.virtual_pipeline, stage, facts.layers, parallel.pipeline,
                           join(divisors_near(stage, parallel.virtual_pipeline))),
-              "or give layers_per_stage, one count a chunk in model order"};
+              say("or give layers_per_stage, one count a chunk in model order")};
     }
     case Rule::expert_world: return describe_expert_world(subject);
     default: return describe_list(rule, subject);

@@ -31,30 +31,35 @@ schedule::Shape shape_of(const Run& run, std::int64_t microbatches) {
   return shape;
 }
 
+WayOut one_at_a_time() { return set(Field::schedule, R"("1f1b")"); }
+
 Words describe_chunks(const Subject& subject) {
   const Parallel& parallel = subject.run.parallel;
   const std::string_view kind = name(parallel.schedule);
   const int v = parallel.virtual_pipeline;
   switch (parallel.schedule) {
     case ScheduleKind::interleaved: {
-      Words words{fmt::format("\"interleaved\" needs virtual_pipeline >= 2, it is {}", v), ""};
+      Words words{fmt::format("\"interleaved\" needs virtual_pipeline >= 2, it is {}", v)};
       const std::int64_t layers = subject.facts.layers;
       if (layers > 0 && layers % parallel.pipeline == 0) {
         std::vector<std::int64_t> legal = divisors_near(layers / parallel.pipeline, 2);
         if (!legal.empty() && legal.front() == 1) legal.erase(legal.begin());
         if (!legal.empty()) {
-          words.way_out = fmt::format("{} layers per stage allow {}; ", layers / parallel.pipeline, join(legal));
+          words.ways.push_back(
+              set(Field::virtual_pipeline, std::to_string(legal.front()),
+                  fmt::format("{} layers per stage allow {}", layers / parallel.pipeline, join(legal))));
         }
       }
-      words.way_out += "or schedule \"1f1b\"";
+      words.ways.push_back(one_at_a_time());
       return words;
     }
     case ScheduleKind::zb_v:
     case ScheduleKind::dualpipe_v:
-      return {fmt::format("\"{}\" needs virtual_pipeline 2, it is {}", kind, v), "virtual_pipeline 2"};
+      return {fmt::format("\"{}\" needs virtual_pipeline 2, it is {}", kind, v),
+              {set(Field::virtual_pipeline, "2"), one_at_a_time()}};
     default:
       return {fmt::format("\"{}\" has one chunk a stage, but virtual_pipeline is {}", kind, v),
-              "virtual_pipeline 1, or schedule \"interleaved\""};
+              {set(Field::schedule, R"("interleaved")"), set(Field::virtual_pipeline, "1")}};
   }
 }
 
@@ -65,10 +70,11 @@ Words describe_shape(const Subject& subject) {
   const std::string_view kind = name(parallel.schedule);
   if (parallel.schedule == ScheduleKind::dualpipe) {
     return {fmt::format("\"{}\" needs an even number of stages, pipeline is {}", kind, parallel.pipeline),
-            fmt::format("pipeline {} or {}, or schedule \"dualpipe-v\"", std::max(2, parallel.pipeline - 1),
-                        parallel.pipeline + 1)};
+            {set(Field::pipeline, std::to_string(std::max(2, parallel.pipeline - 1))),
+             set(Field::pipeline, std::to_string(parallel.pipeline + 1)),
+             set(Field::schedule, R"("dualpipe-v")", Field::virtual_pipeline, "2"), one_at_a_time()}};
   }
-  return {fmt::format("\"{}\" needs pipeline >= 2, it is {}", kind, parallel.pipeline), "schedule \"1f1b\""};
+  return {fmt::format("\"{}\" needs pipeline >= 2, it is {}", kind, parallel.pipeline), {one_at_a_time()}};
 }
 
 /// What a schedule asks of the microbatches, in the run file's words.
@@ -111,7 +117,9 @@ Words describe_microbatches(const Run& run) {
       break;
     }
   }
-  if (!nearest.empty()) words.way_out = "nearest: " + nearest.front() + (nearest.size() > 1 ? ", " + nearest[1] : "");
+  if (!nearest.empty()) {
+    words.ways = say("nearest: " + nearest.front() + (nearest.size() > 1 ? ", " + nearest[1] : ""));
+  }
   return words;
 }
 
@@ -124,23 +132,24 @@ Words describe_schedule(Rule rule, const Subject& subject) {
   switch (rule) {
     case Rule::virtual_alone:
       return {fmt::format("{} needs pipeline >= 2, it is {}", parallel.virtual_pipeline, parallel.pipeline),
-              "virtual_pipeline 1"};
+              {set(Field::virtual_pipeline, "1"), set(Field::virtual_pipeline, "1", Field::schedule, R"("1f1b")")}};
     case Rule::virtual_framework:
       return {fmt::format("{}: DeepSpeed's pipeline engine has no virtual stages", parallel.virtual_pipeline),
-              "virtual_pipeline 1, or framework \"megatron\""};
+              {set(Field::virtual_pipeline, "1"), set(Field::framework, R"("megatron")")}};
     case Rule::schedule_framework:
       return {fmt::format("\"{}\": {} does not have it", name(parallel.schedule), name(training.framework)),
-              fmt::format("{}; or framework \"megatron\"", schedules_of(training.framework))};
+              say(schedules_of(training.framework), {set(Field::framework, R"("megatron")")})};
     case Rule::schedule_shape: return describe_shape(subject);
     case Rule::batch_multiple: {
       const std::int64_t step = saturating_product({training.micro_batch_size, parallel.data});
       return {fmt::format("{} is not a multiple of micro_batch_size {} x data {} = {}", training.global_batch_size,
                           training.micro_batch_size, parallel.data, step),
-              nearest_multiples(training.global_batch_size, step, most_sequences)};
+              say(nearest_multiples(training.global_batch_size, step, most_sequences))};
     }
     case Rule::schedule_microbatches: return describe_microbatches(run);
     case Rule::interleaved_two:
-      return {"false: Megatron-LM interleaves two stages only with overlapped p2p", "overlap.p2p true, or pipeline 4"};
+      return {"false: Megatron-LM interleaves two stages only with overlapped p2p",
+              {set(Field::overlap_p2p, "true"), set(Field::pipeline, "4")}};
     default: return {};
   }
 }

@@ -14,14 +14,31 @@ Words describe_stage(const Run& run) {
   switch (run.training.framework) {
     case Framework::megatron:
       return {fmt::format("{}: megatron has zero_stage 0 and 1 (its distributed optimizer)", stage),
-              "fsdp \"full_shard\" (Megatron-FSDP), or framework \"deepspeed\""};
+              {set(Field::zero_stage, "1"),
+               with(set(Field::fsdp, R"("full_shard")", Field::framework, R"("megatron")", "Megatron-FSDP"),
+                    Field::zero_stage, "null"),
+               set(Field::framework, R"("deepspeed")")}};
     case Framework::fsdp:
       return {fmt::format("{}: fsdp shards by \"fsdp\", not by zero_stage", stage),
-              "fsdp \"full_shard\" is ZeRO-3, \"shard_grad_op\" nearly ZeRO-2; or framework \"deepspeed\""};
+              {set(Field::fsdp, stage == 3 ? R"("full_shard")" : R"("shard_grad_op")", Field::zero_stage, "null",
+                   stage == 3 ? "ZeRO-3" : "nearly ZeRO-2"),
+               set(Field::framework, R"("deepspeed")", Field::fsdp, "null")}};
     default:
       return {fmt::format("{}: {} keeps every state whole", stage, name(run.training.framework)),
-              "zero_stage 0, or framework \"deepspeed\""};
+              {set(Field::framework, R"("deepspeed")"), set(Field::zero_stage, "null")}};
   }
+}
+
+/// ZeRO's stage beside FSDP, which the framework may have brought along.
+Words describe_both(const Run& run) {
+  const Parallel& parallel = run.parallel;
+  const bool brought = run.training.framework == Framework::fsdp;
+  const std::string sharding = parallel.fsdp == Fsdp::full_shard ? "shards all states, as ZeRO-3" : "";
+  return {fmt::format("{}: zero_stage and fsdp \"{}\" exclude each other{}", parallel.zero_stage, name(parallel.fsdp),
+                      brought ? "; framework fsdp shards by \"fsdp\"" : ""),
+          {set(Field::zero_stage, "null",
+               fmt::format("fsdp \"{}\"{}{}", name(parallel.fsdp), sharding.empty() ? " holds" : " ", sharding)),
+           set(Field::fsdp, "null"), set(Field::framework, R"("deepspeed")", Field::fsdp, "null")}};
 }
 
 /// Contexts that all-to-all attention allows at this tensor size.
@@ -29,7 +46,7 @@ std::string context_choices(const Subject& subject) {
   std::vector<std::int64_t> legal;
   const std::int64_t heads = subject.facts.heads / subject.run.parallel.tensor;
   if (heads > 0) legal = divisors_near(heads, subject.run.parallel.context);
-  return legal.empty() ? std::string() : fmt::format("context may be {}; or context_comm \"ring\"", join(legal));
+  return legal.empty() ? std::string() : fmt::format("context may be {}", join(legal));
 }
 
 }  // namespace
@@ -41,66 +58,61 @@ Words describe_sharding(Rule rule, const Subject& subject) {
   const std::string_view framework = name(training.framework);
   const bool all_to_all = parallel.context_comm == ContextComm::a2a;
   switch (rule) {
-    case Rule::zero_and_fsdp:
-      return {
-          fmt::format("{}: zero_stage and fsdp \"{}\" exclude each other", parallel.zero_stage, name(parallel.fsdp)),
-          "zero_stage null, or fsdp null"};
+    case Rule::zero_and_fsdp: return describe_both(run);
     case Rule::zero_framework: return describe_stage(run);
     case Rule::fsdp_framework:
       return {fmt::format("\"{}\": {} does not shard by fsdp", name(parallel.fsdp), framework),
-              training.framework == Framework::deepspeed || training.framework == Framework::textbook
-                  ? "zero_stage 3, or framework \"fsdp\" or \"megatron\""
-                  : "framework \"fsdp\" or \"megatron\", or leave framework out"};
+              {set(Field::framework, R"("fsdp")"), set(Field::zero_stage, "3", Field::fsdp, "null"),
+               set(Field::framework, R"("megatron")")}};
     case Rule::zero_pipeline:
       return {fmt::format("{} with pipeline {}: DeepSpeed's pipeline engine takes zero_stage 0 and 1, for gradients "
                           "add up over the microbatches",
                           parallel.zero_stage, parallel.pipeline),
-              fmt::format("zero_stage 1, or pipeline 1 with zero_stage {}", parallel.zero_stage)};
+              {set(Field::zero_stage, "1"), set(Field::pipeline, "1")}};
     case Rule::grad_sync_zero:
       return {
           fmt::format("\"last\": DeepSpeed's zero_stage {} partitions gradients, so it reduces them every microbatch",
                       parallel.zero_stage),
-          "grad_sync \"every\", or zero_stage 1"};
+          {set(Field::grad_sync, R"("every")"), set(Field::zero_stage, "1")}};
     case Rule::zeropp_stage:
       return {fmt::format("true: ZeRO++ is of framework deepspeed with zero_stage 3; this run is {} with {}", framework,
                           parallel.zero_stage),
-              "leave zeropp out"};
+              {{{{"/parallel/zeropp", "null"}}, ""}, set(Field::zero_stage, "3", Field::framework, R"("deepspeed")")}};
     case Rule::shard_group_unused:
       return {fmt::format("{} has no effect: only fsdp \"hybrid_shard\" and zeropp.hpz have shard groups",
                           parallel.shard_group),
-              "fsdp \"hybrid_shard\", or leave shard_group out"};
+              {set(Field::shard_group, "null"), set(Field::fsdp, R"("hybrid_shard")")}};
     case Rule::shard_group_divides: {
       const std::int64_t replicas = saturating_product({parallel.data, parallel.context});
       return {fmt::format("{} does not divide data {} x context {} = {} ({} do)", parallel.shard_group, parallel.data,
-                          parallel.context, replicas, join(divisors_near(replicas, parallel.shard_group))),
-              ""};
+                          parallel.context, replicas, join(divisors_near(replicas, parallel.shard_group)))};
     }
     case Rule::context_framework:
       return {fmt::format("\"{}\" with context {}: DeepSpeed's sequence parallelism is all-to-all (Ulysses)",
                           name(parallel.context_comm), parallel.context),
-              "context_comm \"a2a\""};
+              {set(Field::context_comm, R"("a2a")")}};
     case Rule::context_heads:
       return {fmt::format("{}: all-to-all splits the heads over tensor {} x context {} = {}, which does not divide "
                           "num_attention_heads {}",
                           parallel.context, parallel.tensor, parallel.context,
                           saturating_product({parallel.tensor, parallel.context}), subject.facts.heads),
-              context_choices(subject)};
+              say(context_choices(subject), {set(Field::context_comm, R"("ring")")})};
     case Rule::sequence_context: {
       const std::int64_t step = (all_to_all ? 1 : 2) * std::int64_t{parallel.context};
       return {fmt::format("{} is not a multiple of {}context {}{}", training.seq_length, all_to_all ? "" : "2 x ",
                           parallel.context, all_to_all ? "" : fmt::format(" = {}", step)),
-              nearest_multiples(training.seq_length, step, longest_sequence)};
+              say(nearest_multiples(training.seq_length, step, longest_sequence))};
     }
     case Rule::sequence_tensor: {
       const std::int64_t step = saturating_product({parallel.context, parallel.tensor});
       return {fmt::format("{} is not a multiple of context {} x tensor {} = {}, as sequence_parallel needs it",
                           training.seq_length, parallel.context, parallel.tensor, step),
-              nearest_multiples(training.seq_length, step, longest_sequence)};
+              say(nearest_multiples(training.seq_length, step, longest_sequence))};
     }
     case Rule::sequence_positions:
       return {fmt::format("{} is longer than the model's learned position table, max_position_embeddings {}",
                           training.seq_length, subject.facts.longest_sequence),
-              fmt::format("at most {}", subject.facts.longest_sequence)};
+              {set(Field::seq_length, std::to_string(subject.facts.longest_sequence), "the most")}};
     default: return {};
   }
 }

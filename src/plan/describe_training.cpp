@@ -20,20 +20,30 @@ std::string precisions_of(const Gpu& gpu) {
 Words describe_offloaded_optimizer(const Run& run) {
   const std::string_view device = name(run.training.offload.optimizer);
   const int stage = run.parallel.zero_stage;
+  const bool nvme = run.training.offload.optimizer == OffloadDevice::nvme;
   switch (run.training.framework) {
-    case Framework::deepspeed:
-      return {fmt::format("\"{}\" with zero_stage {}: DeepSpeed offloads the optimizer to cpu from stage 1 on, to nvme "
-                          "at stage 3",
-                          device, stage),
-              device == "nvme" ? "zero_stage 3, or \"cpu\"" : "zero_stage 1, 2 or 3"};
-    case Framework::megatron:
-      return {fmt::format("\"{}\" with zero_stage {}: Megatron-LM offloads its distributed optimizer, to cpu", device,
-                          stage),
-              "\"cpu\" with zero_stage 1"};
-    case Framework::fsdp: return {fmt::format("\"{}\": FSDP offloads to cpu only", device), "\"cpu\""};
+    case Framework::deepspeed: {
+      Words words{fmt::format("\"{}\" with zero_stage {}: DeepSpeed offloads the optimizer to cpu from stage 1 on, to "
+                              "nvme at stage 3",
+                              device, stage),
+                  {set(Field::zero_stage, nvme ? "3" : "1")}};
+      if (nvme) words.ways.push_back(set(Field::offload_optimizer, R"("cpu")", Field::zero_stage, "1"));
+      return words;
+    }
+    case Framework::megatron: {
+      Words words{fmt::format("\"{}\" with zero_stage {}: Megatron-LM offloads its distributed optimizer, to cpu",
+                              device, stage)};
+      WayOut way = set(Field::zero_stage, "1");
+      words.ways.push_back(nvme ? with(std::move(way), Field::offload_optimizer, R"("cpu")") : std::move(way));
+      return words;
+    }
+    case Framework::fsdp:
+      return {fmt::format("\"{}\": FSDP offloads to cpu only", device),
+              {set(Field::offload_optimizer, R"("cpu")", Field::offload_parameters, R"("cpu")")}};
     default:
       return {fmt::format("\"{}\": {} keeps the optimizer on the GPU", device, name(run.training.framework)),
-              "framework \"deepspeed\" with zero_stage 1 to 3, or a paged optimizer"};
+              {set(Field::framework, R"("deepspeed")", Field::zero_stage, nvme ? "3" : "1"),
+               set(Field::offload_optimizer, "null", "a paged optimizer: list optimizers")}};
   }
 }
 
@@ -43,11 +53,17 @@ Words describe_offloaded_parameters(const Run& run) {
     case Framework::deepspeed:
       return {fmt::format("\"{}\" with zero_stage {}: DeepSpeed offloads parameters at stage 3", device,
                           run.parallel.zero_stage),
-              "zero_stage 3"};
-    case Framework::fsdp: return {fmt::format("\"{}\": FSDP offloads to cpu only", device), "\"cpu\""};
+              {set(Field::zero_stage, "3")}};
+    case Framework::fsdp:
+      return {fmt::format("\"{}\": FSDP offloads to cpu only", device),
+              {set(Field::offload_parameters, R"("cpu")", Field::offload_optimizer, R"("cpu")")}};
     default:
       return {fmt::format("\"{}\": {} keeps parameters on the GPU", device, name(run.training.framework)),
-              "framework \"deepspeed\" with zero_stage 3, or framework \"fsdp\" with parameters and optimizer on cpu"};
+              {set(Field::framework, R"("deepspeed")", Field::zero_stage, "3"),
+               with(with(set(Field::fsdp, R"("full_shard")", Field::framework, R"("fsdp")"), Field::offload_parameters,
+                         R"("cpu")"),
+                    Field::offload_optimizer, R"("cpu")"),
+               set(Field::offload_parameters, "null")}};
   }
 }
 
@@ -68,7 +84,7 @@ Words describe_modules(const Subject& subject) {
     missing.emplace_back("mlp");
     reason += std::string(reason.empty() ? "the model has" : " and") + " no dense MLP";
   }
-  return {fmt::format("modules {}: {}", join_words(missing, "and"), reason), "leave them out of the list"};
+  return {fmt::format("modules {}: {}", join_words(missing, "and"), reason), say("leave them out of the list")};
 }
 
 Words describe_recompute(Rule rule, const Subject& subject) {
@@ -78,10 +94,10 @@ Words describe_recompute(Rule rule, const Subject& subject) {
     case Rule::recompute_framework:
       if (recompute.mode == RecomputeMode::ops) {
         return {fmt::format("\"ops\" is torchtitan's, but the framework is {}", framework),
-                "none, selective, full, full:N, every:K or {\"modules\": [...]}"};
+                say("none, selective, full, full:N, every:K or {\"modules\": [...]}")};
       }
       return {fmt::format("{{\"modules\": ...}} is Megatron-Core's, but the framework is {}", framework),
-              "none, selective, full, full:N or every:K"};
+              say("none, selective, full, full:N or every:K")};
     case Rule::recompute_modules: return describe_modules(subject);
     case Rule::recompute_layers: {
       const bool first = recompute.mode == RecomputeMode::first_n;
@@ -89,7 +105,7 @@ Words describe_recompute(Rule rule, const Subject& subject) {
       const int most = chunks.empty() ? 0 : *std::max_element(chunks.begin(), chunks.end());
       return {fmt::format("\"{}:{}\" is more than a stage's layers (pipeline {}, {} in the largest chunk)",
                           first ? "full" : "every", recompute.n, subject.run.parallel.pipeline, most),
-              "\"full\" recomputes every layer"};
+              {set(Field::recompute, R"("full")", "every layer")}};
     }
     default: return {};
   }
@@ -105,43 +121,53 @@ Words describe_training(Rule rule, const Subject& subject) {
     case Rule::precision_gpu:
       return {fmt::format("\"{}\": {} has no {} rate", name(training.precision), run.cluster.gpu.name,
                           name(training.precision)),
-              precisions_of(run.cluster.gpu)};
+              say(precisions_of(run.cluster.gpu))};
+    case Rule::fp8_param_gather:
+      return {fmt::format("true with precision \"{}\" under {}: fp8 weights are gathered by Megatron's distributed "
+                          "optimizer and by FSDP2 with recipe \"tensorwise\"",
+                          name(training.precision), name(training.framework)),
+              {set(Field::zero_stage, "1"), set(Field::framework, R"("megatron")", Field::zero_stage, "1"),
+               set(Field::fp8_recipe, R"("tensorwise")"), set(Field::fp8_param_gather, "false")}};
     case Rule::fp8_recipe_gpu:
       return {
           fmt::format("\"{}\" needs a Blackwell GPU (compute capability 10.0), {} has {}.{}", name(training.fp8_recipe),
                       run.cluster.gpu.name, run.cluster.gpu.major, run.cluster.gpu.minor),
-          "delayed, current, tensorwise, rowwise or blockwise"};
+          say("delayed, current, tensorwise, rowwise or blockwise")};
     case Rule::peft_quant:
-      return {"\"none\": qlora trains adapters over a quantised base", "nf4, int8 or gptq4; or method \"lora\""};
+      return {"\"none\": qlora trains adapters over a quantised base",
+              {set(Field::peft_quant, R"("nf4")", "int8, gptq4"), set(Field::peft_method, R"("lora")")}};
     case Rule::peft_quant_tensor:
       return {fmt::format("\"{}\" with tensor {}: tensor parallelism does not split quantised weights",
                           name(peft.quant), run.parallel.tensor),
-              "tensor 1, or quant \"none\""};
+              {set(Field::tensor, "1"), set(Field::peft_quant, R"("none")"),
+               set(Field::peft_quant, R"("none")", Field::peft_method, R"("lora")")}};
     case Rule::peft_kbit:
       return {fmt::format("true with quant \"{}\": it prepares a base that bitsandbytes quantised", name(peft.quant)),
-              "quant \"nf4\" or \"int8\", or leave kbit_preparation out"};
+              {set(Field::peft_quant, R"("nf4")"), set(Field::kbit_preparation, "null"),
+               set(Field::peft_quant, R"("nf4")", Field::peft_method, R"("qlora")")}};
     case Rule::offload_optimizer: return describe_offloaded_optimizer(run);
     case Rule::offload_parameters: return describe_offloaded_parameters(run);
     case Rule::offload_pair:
       return {"FSDP's offload keeps parameters, gradients and optimizer on the host together, or none of them",
-              "\"parameters\": \"cpu\" and \"optimizer\": \"cpu\""};
+              {set(Field::offload_optimizer, R"("cpu")", Field::offload_parameters, R"("cpu")"),
+               {{{"/training/offload", "null"}}, ""}}};
     case Rule::offload_fraction:
       return {fmt::format("{}: a part of the optimizer goes to cpu with megatron, or deepspeed at zero_stage 3",
                           training.offload.optimizer_fraction),
-              "optimizer_fraction 1"};
+              {set(Field::optimizer_fraction, "1")}};
     case Rule::offload_layers:
       if (training.offload.activations == OffloadDevice::none) {
         return {fmt::format("{} without \"activations\": \"cpu\"", training.offload.activation_layers),
-                "add \"activations\": \"cpu\", or leave activation_layers out"};
+                {set(Field::offload_activations, R"("cpu")"), set(Field::activation_layers, "null")}};
       }
       return {fmt::format("{} is more than a stage's layers (pipeline {})", training.offload.activation_layers,
                           run.parallel.pipeline),
-              "null offloads those of every layer"};
+              {set(Field::activation_layers, "null", "those of every layer")}};
     case Rule::too_large:
       return {
           fmt::format("seq_length {} x micro_batch_size {} x {} microbatches: the byte counts of this run pass 2^60",
                       training.seq_length, training.micro_batch_size, run.microbatches()),
-          "a shorter sequence, or a smaller batch"};
+          say("a shorter sequence, or a smaller batch")};
     default: return describe_recompute(rule, subject);
   }
 }

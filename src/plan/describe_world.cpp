@@ -35,11 +35,11 @@ Words describe_product(const Run& run) {
                               parallel.data, product, run.num_gpus);
   if (parallel.context > 1) words.message += "; the context ranks share the sequences of one replica";
   if (run.num_gpus % replica == 0) {
-    words.way_out = fmt::format("leave \"data\" out (it becomes {})", run.num_gpus / replica);
+    words.ways.push_back(set(Field::data, "null", fmt::format("it becomes {}", run.num_gpus / replica)));
   }
   const int node = run.cluster.gpus_per_node;
   if (product <= most_gpus && (product <= node || product % node == 0)) {
-    words.way_out += fmt::format("{}set num_gpus to {}", words.way_out.empty() ? "" : ", or ", product);
+    words.ways.push_back(set(Field::num_gpus, std::to_string(product)));
   }
   return words;
 }
@@ -55,29 +55,30 @@ Words describe_world(Rule rule, const Subject& subject) {
       const std::int64_t gpus = saturating_product({run.cluster.num_nodes, node});
       return {
           fmt::format("{}: the cluster has {} nodes x {} GPUs = {}", run.num_gpus, run.cluster.num_nodes, node, gpus),
-          fmt::format("at most {}, or leave num_nodes out of the cluster", gpus)};
+          say(fmt::format("at most {}, or leave num_nodes out of the cluster", gpus))};
     }
     case Rule::node_shape:
       return {fmt::format("{} is above one node and not a multiple of gpus_per_node {}", run.num_gpus, node),
-              nearest_multiples(run.num_gpus, node, most_gpus)};
+              say(nearest_multiples(run.num_gpus, node, most_gpus))};
     case Rule::framework_degrees:
       return {fmt::format("\"{}\" splits the batch only, but {}", name(run.training.framework),
                           degrees_above_one(parallel)),
-              "framework \"megatron\" splits tensors, stages, sequences and experts; or leave framework out"};
+              {set(Field::framework, R"("megatron")", "splits tensors, stages, sequences and experts"),
+               set(Field::framework, "null")}};
     case Rule::single_node:
       return {fmt::format("{}: \"dp\" (torch.nn.DataParallel) is one process on one node, which has {} GPUs",
                           run.num_gpus, node),
-              fmt::format("at most {}, or framework \"ddp\"", node)};
+              {set(Field::num_gpus, std::to_string(node), "the most"), set(Field::framework, R"("ddp")")}};
     case Rule::stack_framework:
       return {fmt::format("\"{}\" is a stack of {}, but the run's framework is {}", run.training.stack.name,
                           name(run.training.stack.framework), name(run.training.framework)),
-              fmt::format("framework \"{}\", or a stack of {} (list stacks)", name(run.training.stack.framework),
-                          name(run.training.framework))};
+              {set(Field::framework, fmt::format("\"{}\"", name(run.training.stack.framework))),
+               set(Field::stack, "null", fmt::format("the stacks of {}: list stacks", name(run.training.framework)))}};
     case Rule::world_product: return describe_product(run);
     case Rule::world_multiple: {
       const std::int64_t replica = saturating_product({parallel.tensor, parallel.pipeline, parallel.context});
       return {fmt::format("{} is not a multiple of {} = {}", run.num_gpus, replica_text(parallel), replica),
-              nearest_multiples(run.num_gpus, replica, most_gpus)};
+              say(nearest_multiples(run.num_gpus, replica, most_gpus))};
     }
     default: return {};
   }

@@ -30,9 +30,10 @@ std::int64_t adapter_parameters(const Run& run) noexcept {
     layer_operators(with_rank(model.kinds[i]), o, model.kinds[i], 1, 1, list);
     for (const Operator<double>& op : list.operators) total += layers * op.adapter_parameters;
   }
-  OperatorList<double> head;
-  head_operators(with_rank(model.kinds.front()), o, model, LossBytes{}, false, false, head);
-  for (const Operator<double>& op : head.operators) total += op.adapter_parameters;
+  OperatorList<double> ends;
+  embedding_operators(with_rank(model.kinds.front()), o, model, false, ends);
+  head_operators(with_rank(model.kinds.front()), o, model, LossBytes{}, false, false, ends);
+  for (const Operator<double>& op : ends.operators) total += op.adapter_parameters;
   return std::llround(total);
 }
 

@@ -129,6 +129,12 @@ void check_schedule(const Layout& layout, RuleSet& broken) noexcept {
 void check_precision(const Run& run, RuleSet& broken) noexcept {
   const Training& training = run.training;
   if (!(run.cluster.gpu.peak(training.precision) > 0)) add(broken, Rule::precision_gpu);
+  if (training.fp8_param_gather) {
+    const bool megatron =
+        training.framework == Framework::megatron && (run.parallel.zero_stage == 1 || run.parallel.fsdp != Fsdp::none);
+    const bool torch = training.framework == Framework::fsdp && training.fp8_recipe == Fp8Recipe::tensorwise;
+    if (training.precision != Precision::fp8 || !(megatron || torch)) add(broken, Rule::fp8_param_gather);
+  }
   constexpr int blackwell = 10;  // the first compute capability with MX formats in its tensor cores
   const bool needs_mx = training.precision == Precision::fp8 && training.fp8_recipe == Fp8Recipe::mxfp8;
   if (needs_mx && run.cluster.gpu.major > 0 && run.cluster.gpu.major < blackwell) add(broken, Rule::fp8_recipe_gpu);
@@ -371,6 +377,12 @@ bool has_schedule(Framework framework, ScheduleKind kind) noexcept {
       return kind != ScheduleKind::zb_h1 && kind != ScheduleKind::zb_h2 && kind != ScheduleKind::dualpipe;
     default: return true;  // Megatron-LM and its forks have them all
   }
+}
+
+bool runs_attention(const Gpu& gpu, AttentionKernel kernel) noexcept {
+  if (gpu.major == 0 || kernel == AttentionKernel::eager) return true;
+  const int capability = 10 * gpu.major + gpu.minor;
+  return capability >= (kernel == AttentionKernel::flash_v1 ? 75 : 80);
 }
 
 int highest_zero_stage(Framework framework, bool pipeline) noexcept {

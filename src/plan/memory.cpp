@@ -202,7 +202,7 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
     // Cached placeholders of weight gradients are counted once, among the dummies.
     const double made = training.kernels.te_dummy_wgrad ? 0.0 : peaks.weight_gradient;
     const double loss = std::max({peaks.loss, peaks.product + made, w.ends.head.bytes.saved - input});
-    parts.transient = whole(r.buffers.gathered_at_loss + loss + dummies + r.workspaces);
+    parts.transient = whole(r.buffers.gathered_at_loss + loss + dummies + r.buffers.cached + r.workspaces);
     parts.communication_buffers = whole(r.buffers.at_loss);
     set(out, Moment::loss, parts);
   }
@@ -213,8 +213,8 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
       parts.gradients = whole(std::min(r.states.gradients, w.ends.head_gradient));
     }
     parts.activations = whole(in_flight);
-    parts.transient =
-        whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits + r.workspaces);
+    parts.transient = whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits +
+                            r.buffers.cached + r.workspaces);
     parts.communication_buffers = whole(r.buffers.collectives);
     set(out, Moment::backward, parts);
   }
@@ -230,14 +230,14 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
       activations = in_flight + std::max(0, stage.layers - 2) * stage.layer_checkpoint;
     }
     parts.activations = whole(activations);
-    parts.transient =
-        whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits + r.workspaces);
+    parts.transient = whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits +
+                            r.buffers.cached + r.workspaces);
     parts.communication_buffers = whole(r.buffers.collectives);
     set(out, Moment::backward_end, parts);
   }
   {
     MemoryParts parts = r.base(true);
-    parts.transient = whole(step_transient(run, w, stage) + dummies + r.workspaces);
+    parts.transient = whole(step_transient(run, w, stage) + dummies + r.buffers.cached + r.workspaces);
     parts.communication_buffers = whole(r.buffers.lasting);
     set(out, Moment::optimizer_step, parts);
   }

@@ -273,6 +273,14 @@ Warnings resolve(const Draft& draft, Run& run) {
         {"sequence_parallel_no_effect", std::string(name(Field::sequence_parallel)),
          "tensor is 1, so there is nothing to split the sequence over; the numbers are those without it"});
   }
+  const bool sharded = run.parallel.fsdp != Fsdp::none && run.parallel.fsdp != Fsdp::no_shard;
+  if (draft.given.has(Field::zero_stage) && draft.run.parallel.zero_stage == 0 && sharded &&
+      all_usable(draft, FieldSet(Field::zero_stage, Field::fsdp))) {
+    warnings.push_back({"zero_stage_no_effect", std::string(name(Field::zero_stage)),
+                        fmt::format("zero_stage 0 does not keep the states whole: fsdp \"{}\" shards them; fsdp "
+                                    "\"no_shard\" keeps them whole",
+                                    name(run.parallel.fsdp))});
+  }
   if (run.parallel.tensor > 1 && run.model.has_experts() && !draft.given.has(Field::expert_tensor) &&
       all_usable(draft, FieldSet(Field::tensor, Field::model, Field::expert_tensor))) {
     warnings.push_back({"expert_tensor_default", std::string(name(Field::expert_tensor)),

@@ -62,7 +62,10 @@ TokenFlop token_flop(const Run& run) noexcept {
   const LayerKind& any = model.kinds.front();
   Symbols<double> v = whole_model_symbols(model, any, s);
   OperatorList<double> ends;
-  head_operators(v, whole_model_options(model), model, LossBytes{}, !training.peft.active(), false, ends);
+  v.r = training.peft.rank;
+  LayerOptions end_options = whole_model_options(model);
+  end_options.adapted = training.peft.active() ? training.peft.targets : 0;
+  head_operators(v, end_options, model, LossBytes{}, !training.peft.active(), false, ends);
   const UnitFlop head = fold_flop(ends, Recompute{}, false);
   const double head_flop = (head.forward + head.input_gradient + head.weight_gradient) / s;
   flop.total += head_flop;

@@ -297,7 +297,9 @@ void build_units(const Run& run, EstimateWorkspace& w) noexcept {
   w.optimizer = w.counting.optimizer;
   const std::size_t count = run.model.kinds.size();
   w.kinds.resize(count);
-  w.frozen_input.resize(run.training.peft.active() ? count : 0);
+  const bool adapted_tables =
+      (run.training.peft.targets & set_of(MatrixId::embed_tokens, MatrixId::position_embeddings)) != 0;
+  w.frozen_input.resize(run.training.peft.active() && !adapted_tables ? count : 0);
   const bool partly = run.training.recompute.mode == RecomputeMode::first_n;
   w.not_recomputed.resize(partly ? count : 0);
   for (std::size_t i = 0; i < count; ++i) {

@@ -73,6 +73,8 @@ constexpr std::array<RuleFields, rule_count> rule_fields = {{
               F::framework)},
     {Rule::interleaved_two, F::overlap_p2p, FieldSet(F::overlap_p2p, F::schedule, F::pipeline, F::framework)},
     {Rule::precision_gpu, F::precision, FieldSet(F::precision, F::cluster)},
+    {Rule::fp8_param_gather, F::fp8_param_gather,
+     FieldSet(F::fp8_param_gather, F::fp8_recipe, F::precision, F::framework, F::zero_stage, F::fsdp)},
     {Rule::fp8_recipe_gpu, F::fp8_recipe, FieldSet(F::fp8_recipe, F::precision, F::cluster)},
     {Rule::peft_quant, F::peft_quant, FieldSet(F::peft, F::peft_method, F::peft_quant)},
     {Rule::peft_quant_tensor, F::peft_quant, FieldSet(F::peft, F::peft_method, F::peft_quant, F::tensor, F::framework)},
@@ -144,7 +146,14 @@ Diagnostic describe_with(Rule rule, const Subject& subject) {
     words = describe_subject(rule, subject);
     if (!words.message.empty()) break;
   }
-  return {"", std::string(pointer_for(rule, subject.run)), std::move(words.message), std::move(words.way_out), 0, 0};
+  std::string text = text_of(words.ways);
+  return {"",
+          std::string(pointer_for(rule, subject.run)),
+          std::move(words.message),
+          std::move(text),
+          0,
+          0,
+          std::move(words.ways)};
 }
 
 }  // namespace
@@ -210,6 +219,14 @@ Warnings run_warnings(const Run& run) {
     warn("rope_beyond_max_position", Field::seq_length,
          fmt::format("{} is beyond the model's max_position_embeddings {}: rotary positions go on, quality may not",
                      run.training.seq_length, longest));
+  }
+  const Gpu& gpu = run.cluster.gpu;
+  if (!runs_attention(gpu, run.training.attention)) {
+    const bool first = run.training.attention == AttentionKernel::flash_v1;
+    warn("flash_needs_ampere", Field::attention,
+         fmt::format("attention \"{}\" needs compute capability {} and {} has {}.{}: the numbers are of a kernel that "
+                     "does not run there; attention \"eager\" does",
+                     name(run.training.attention), first ? "7.5" : "8.0 (Ampere)", gpu.name, gpu.major, gpu.minor));
   }
   if (run.training.peft.active() && run.training.peft.targets == 0) {
     warn("nothing_trainable", Field::peft_targets, "no matrix has an adapter: the model is frozen");

@@ -1,6 +1,9 @@
 // What the user of a legal run should know, with numbers and the way out.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+
 #include "shardplan/core/diagnostic.hpp"
 #include "shardplan/physics/topology.hpp"
 #include "shardplan/plan/estimate.hpp"
@@ -33,18 +36,51 @@ void layout_warnings(const Run& run, const Estimate& estimate, Warnings& warning
   }
 }
 
-void memory_warnings(const Run& run, const Estimate& estimate, Warnings& warnings) {
-  const Parallel& parallel = run.parallel;
-  const Framework framework = run.training.framework;
-  const bool sharded = (parallel.fsdp != Fsdp::none && parallel.fsdp != Fsdp::no_shard) || parallel.zero_stage >= 3;
-  if (!estimate.fits_gpu && parallel.dense_replicas() > 1 && !sharded) {
-    warnings.push_back(
-        {"weights_replicated", framework == Framework::deepspeed ? "/parallel/zero_stage" : "/parallel/fsdp",
-         fmt::format("{} keeps a whole copy of this rank's {:.2f} GiB of weights on each of {} data-parallel GPUs, so "
-                     "more of them do not make it fit; shard the weights (fsdp full_shard, zero_stage 3), or take a "
-                     "larger card",
-                     name(framework), gib(estimate.stages.front().peak().parameters), parallel.dense_replicas())});
+/// The flags that would split or shard what every data-parallel rank holds whole, in this run's framework.
+std::string way_to_shard(const Run& run) {
+  const bool pipeline = run.parallel.pipeline > 1;
+  switch (run.training.framework) {
+    case Framework::textbook: return "--zero 3 shards them";
+    case Framework::deepspeed: return pipeline ? "a larger --tp or --pp splits them" : "--zero 3 shards them";
+    case Framework::megatron:
+      return run.parallel.zero_stage > 0 || run.parallel.fsdp != Fsdp::none
+                 ? "a larger --tp or --pp splits them, --fsdp full_shard --framework megatron in place of --zero "
+                   "shards them"
+                 : "a larger --tp or --pp splits them, --fsdp full_shard --framework megatron shards them";
+    default: return "--fsdp full_shard --framework fsdp shards them";
   }
+}
+
+/// More data parallelism shrinks what it shards. What it does not is said only where that is what stands in the way.
+void replicated_weights(const Run& run, const Estimate& estimate, Warnings& warnings) {
+  const Parallel& parallel = run.parallel;
+  const bool fsdp = parallel.fsdp != Fsdp::none && parallel.fsdp != Fsdp::no_shard;
+  if (estimate.fits_gpu || parallel.dense_replicas() <= 1 || parallel.zero_stage >= 3 || fsdp) return;
+  const auto binding = std::find_if(estimate.stages.begin(), estimate.stages.end(),
+                                    [&](const StageEstimate& stage) { return stage.stage == estimate.binding_stage; });
+  if (binding == estimate.stages.end()) return;
+  const MemoryParts& parts = binding->peak();
+  const bool gradients = parallel.zero_stage < 2;
+  const bool optimizer = parallel.zero_stage < 1;
+  const std::int64_t bytes = parts.parameters + (gradients ? parts.gradients : 0) + (optimizer ? parts.optimizer : 0);
+  if (2 * bytes <= estimate.capacity_bytes) return;
+  const bool alone = bytes + parts.framework > estimate.capacity_bytes;
+  warnings.push_back(
+      {"weights_replicated", run.training.framework == Framework::deepspeed ? "/parallel/zero_stage" : "/parallel/fsdp",
+       fmt::format("{} of stage {} take {:.2f} GiB, {}, and each of {} data-parallel ranks holds them whole: more "
+                   "ranks do not shrink them; {}",
+                   optimizer   ? "parameters, gradients and optimizer states"
+                   : gradients ? "parameters and gradients"
+                               : "parameters",
+                   binding->stage, gib(bytes),
+                   alone ? "more than the card has"
+                         : fmt::format("{:.0f}% of the card", 100.0 * static_cast<double>(bytes) /
+                                                                  static_cast<double>(estimate.capacity_bytes)),
+                   parallel.dense_replicas(), way_to_shard(run))});
+}
+
+void memory_warnings(const Run& run, const Estimate& estimate, Warnings& warnings) {
+  replicated_weights(run, estimate, warnings);
   const std::int64_t capacity = estimate.capacity_bytes;
   const std::int64_t framework_bytes = estimate.stages.empty() ? 0 : estimate.stages.front().peak().framework;
   const std::int64_t low = estimate.reserved_low_bytes + framework_bytes;

@@ -13,6 +13,8 @@ namespace {
 
 /// Above this share of the card a run is near the limit.
 constexpr double near_limit = 0.92;
+/// Below this many columns lines start at the margin.
+constexpr int narrow = 70;
 
 void append(std::vector<Text>& lines, std::vector<Text> more) {
   for (Text& line : more) lines.push_back(std::move(line));
@@ -27,7 +29,7 @@ std::string short_mfu(const Run& run, const Estimate& estimate) {
 }
 
 /// The parts of the first line for a run that fits.
-std::vector<Text> fits_parts(const Run& run, const Estimate& estimate, Units units, bool brief) {
+std::vector<Text> fits_parts(const Run& run, const Estimate& estimate, Units units) {
   const Need need = need_of(estimate);
   const bool near = static_cast<double>(need.bytes) > near_limit * static_cast<double>(estimate.capacity_bytes);
   return {Text("FITS", Role::good) + Text("  ") +
@@ -35,7 +37,7 @@ std::vector<Text> fits_parts(const Run& run, const Estimate& estimate, Units uni
               Text(fmt::format(" of {} {}", size_with_unit(estimate.capacity_bytes, units), peak_place(run, estimate))),
           Text(rate_text(run, estimate.throughput.tokens_per_s) + " tokens/s", Role::heading),
           Text("MFU ") + Text(short_mfu(run, estimate), Role::heading),
-          Text((brief ? "" : "bound by ") + binding_text(run, estimate), Role::warning)};
+          Text("bound by " + binding_text(run, estimate), Role::warning)};
 }
 
 /// The parts for a run that does not.
@@ -73,16 +75,14 @@ Text joined(const std::vector<Text>& parts) {
   return line;
 }
 
-/// The answer on one line where the page allows it ("bound by" gives way first), else what fits and how fast apart.
+/// The answer on one line where the page allows it, else folded between its parts; narrow pages say what fits and how
+/// fast apart. Nothing of it is left out.
 std::vector<Text> headline(const Run& run, const Estimate& estimate, const Style& style) {
   const std::size_t page = static_cast<std::size_t>(std::max(style.width, 1));
   const std::vector<Text> parts =
-      estimate.fits ? fits_parts(run, estimate, style.units, false) : over_parts(run, estimate, style.units);
+      estimate.fits ? fits_parts(run, estimate, style.units) : over_parts(run, estimate, style.units);
+  if (style.width >= narrow) return join_wrapped(parts, page, 6);
   if (joined(parts).width() <= page) return {joined(parts)};
-  if (estimate.fits) {
-    const Text brief = joined(fits_parts(run, estimate, style.units, true));
-    if (brief.width() <= page) return {brief};
-  }
   std::vector<Text> lines = wrap(parts.front(), page, 2);
   append(lines, join_wrapped({parts.begin() + 1, parts.end()}, page, 0));
   return lines;
@@ -118,15 +118,15 @@ std::vector<Text> texts(const std::vector<std::string>& parts) { return std::vec
 }  // namespace
 
 std::string estimate_headline(const Run& run, const Estimate& estimate, Units units) {
-  return joined(estimate.fits ? fits_parts(run, estimate, units, false) : over_parts(run, estimate, units)).render({});
+  return joined(estimate.fits ? fits_parts(run, estimate, units) : over_parts(run, estimate, units)).render({});
 }
 
 std::vector<Text> answer_lines(const Run& run, const Estimate& estimate, const EstimateTextOptions& options) {
   const std::size_t page = static_cast<std::size_t>(std::max(options.style.width, 1));
   std::vector<Text> lines = headline(run, estimate, options.style);
-  if (options.style.width < 70) return lines;
-  for (const Text& line : join_wrapped(reserve_parts(run, estimate, options.style.units), page - 6, 0)) {
-    lines.push_back(spaces(6) + line);
+  const std::size_t indent = options.style.width < narrow ? 0 : 6;
+  for (const Text& line : join_wrapped(reserve_parts(run, estimate, options.style.units), page - indent, 0)) {
+    lines.push_back(spaces(indent) + line);
   }
   return lines;
 }
@@ -134,13 +134,23 @@ std::vector<Text> answer_lines(const Run& run, const Estimate& estimate, const E
 std::vector<Text> action_lines(const Estimate& estimate, const EstimateTextOptions& options) {
   const std::size_t page = static_cast<std::size_t>(std::max(options.style.width, 1));
   const std::size_t count = std::min<std::size_t>(options.actions.size(), 3);
+  // Flags longer than this stand on a line of their own, so that they do not push the others' effects off the page.
+  const std::size_t longest = page / 2;
   std::size_t flags = 0;
-  for (std::size_t i = 0; i < count; ++i) flags = std::max(flags, display_width(options.actions[i].flags));
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t width = display_width(options.actions[i].flags);
+    if (width <= longest) flags = std::max(flags, width);
+  }
   std::vector<Text> lines;
   for (std::size_t i = 0; i < count; ++i) {
     const Action& action = options.actions[i];
     Text line(i > 0 ? "      " : estimate.fits ? "Next  " : "Fix   ", Role::heading);
-    line += pad_right(Text(action.flags), flags) + Text("  " + action.effect);
+    if (display_width(action.flags) > longest) {
+      append(lines, wrap(line + Text(action.flags), page, 8));
+      line = Text("        " + action.effect);
+    } else {
+      line += pad_right(Text(action.flags), flags) + Text("  " + action.effect);
+    }
     const Text reason = action.reason.empty() ? Text() : Text(": " + action.reason, Role::dim);
     append(lines, wrap(line.width() + reason.width() <= page ? line + reason : line, page, 8));
   }

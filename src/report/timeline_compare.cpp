@@ -35,6 +35,18 @@ std::string peaks_text(const std::vector<double>& peaks) {
   return text;
 }
 
+/// What makes of one schedule another: flags, or the spec's fields with the same times a stage.
+std::string change_text(const schedule::Shape& to, const schedule::Shape& from, const TimelineOptions& options) {
+  if (!options.from_spec) {
+    return fmt::format("--schedule {}{}", name(to.kind), to.v != from.v ? fmt::format(" --vpp {}", to.v) : "");
+  }
+  std::string text = fmt::format("\"schedule\": \"{}\"", name(to.kind));
+  if (to.v != from.v) {
+    text += fmt::format(", \"v\": {} with {}/{} of F, B and W each", to.v, from.v, to.v);
+  }
+  return text;
+}
+
 /// Faster, no more parameters, and no more activations or at least none of the memory-hungry kind.
 const Alternative* better(const std::vector<Alternative>& all, const Alternative& now, bool same_chunks) {
   const Alternative* best = nullptr;
@@ -59,10 +71,10 @@ std::vector<Text> next_lines(const schedule::StepView& step, const std::vector<A
     const Alternative* best = better(all, *now, true);
     if (best == nullptr) best = better(all, *now, false);
     if (best != nullptr) {
-      lines.push_back(fmt::format("--schedule {}{}   bubble {}, makespan {}, in flight{}: {}", name(best->shape.kind),
-                                  best->shape.v != shape.v ? fmt::format(" --vpp {}", best->shape.v) : "",
-                                  percent_text(best->bubble), time_text(best->makespan, options),
-                                  peaks_text(best->peak_stages), reason_for(best->shape.kind)));
+      lines.push_back(fmt::format("{}   bubble {}, makespan {}, in flight{}{}: {}",
+                                  change_text(best->shape, shape, options), percent_text(best->bubble),
+                                  time_text(best->makespan, options), peaks_text(best->peak_stages),
+                                  best->shape.v > 1 ? " full stages" : "", reason_for(best->shape.kind)));
     }
   }
   // (p - 1)/(vm + p - 1) <= 5% where vm >= 19 (p - 1).
@@ -89,18 +101,21 @@ std::vector<Text> next_lines(const schedule::StepView& step, const std::vector<A
   return texts;
 }
 
-Table alternatives_table(const std::vector<Alternative>& all, ScheduleKind current, const TimelineOptions& options) {
+Table alternatives_table(const std::vector<Alternative>& all, ScheduleKind current, const TimelineOptions& options,
+                         bool data) {
   Table table({{"schedule"},
                {"vpp", Align::right, {}, 2},
-               {"bubble", Align::right},
+               {"bubble", Align::right, {}, 0, "bubble_fraction"},
                {"makespan", Align::right},
-               {"held", Align::right, "stages"},
+               {"held", Align::right, "full stages"},
                {"parameters", Align::right, "x model", 1}});
   for (const Alternative& row : all) {
     const bool marked = row.shape.kind == current;
     table.add(
-        {Text(fmt::format("{}{}", name(row.shape.kind), marked ? " *" : ""), marked ? Role::heading : Role::plain),
-         Text(std::to_string(row.shape.v)), Text(percent_text(row.bubble)), Text(time_text(row.makespan, options)),
+        {Text(fmt::format("{}{}", name(row.shape.kind), marked && !data ? " *" : ""),
+              marked ? Role::heading : Role::plain),
+         Text(std::to_string(row.shape.v)), Text(data ? fmt::format("{:.6g}", row.bubble) : percent_text(row.bubble)),
+         Text(data ? fmt::format("{:.10g}", row.makespan) : time_text(row.makespan, options)),
          Text(fmt::format("{:.4g}", most_of(row.peak_stages))), Text(fmt::format("{:.4g}", row.parameter_copies))});
   }
   return table;

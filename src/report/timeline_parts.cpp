@@ -72,19 +72,26 @@ double most_held(const schedule::StepView& step) {
   return *std::max_element(step.result.peak_bytes.begin(), step.result.peak_bytes.end());
 }
 
+double stages_held(const schedule::StepView& step, std::size_t rank) {
+  return step.result.peak_inflight[rank] / step.spec.shape.v;
+}
+
 std::string summary_of(const schedule::StepView& step, const TimelineOptions& options) {
   const schedule::PipelineResult& result = step.result;
   std::string line = "bubble " + percent_text(result.bubble_of_total());
   if (const auto formula = bubble_formula(step.spec)) line += " = " + *formula;
   line += " | makespan " + time_text(result.makespan, options);
-  line +=
-      step.spec.shape.v > 1 || step.spec.shape.kind == ScheduleKind::dualpipe ? " | chunks in flight" : " | in flight";
+  line += " | in flight";
   constexpr std::size_t most_listed = 16;
   if (result.peak_inflight.size() <= most_listed) {
-    for (const double peak : result.peak_inflight) line += fmt::format(" {:.4g}", peak);
+    for (std::size_t rank = 0; rank < result.peak_inflight.size(); ++rank) {
+      line += fmt::format(" {:.4g}", stages_held(step, rank));
+    }
   } else {
-    line += fmt::format(" {:.4g}, last stage {:.4g}", result.peak_inflight.front(), result.peak_inflight.back());
+    line += fmt::format(" {:.4g}, last stage {:.4g}", stages_held(step, 0),
+                        stages_held(step, result.peak_inflight.size() - 1));
   }
+  if (chunks_per_rank(step.spec.shape) > 1) line += " full stages";
   line += " | p2p " + time_text(step.spec.p2p, options);
   if (step.spec.p2p > 0) line += fmt::format(" {}", name(step.spec.p2p_mode));
   return line;

@@ -28,4 +28,7 @@ std::string time_text(double time, const TimelineOptions& options);
 /// The largest amount of activations held by any rank: of bytes where the spec has weights, else of chunks.
 double most_held(const schedule::StepView& step);
 
+/// Most microbatches of which a rank holds activations, in full stages.
+double stages_held(const schedule::StepView& step, std::size_t rank);
+
 }  // namespace shardplan::report

@@ -198,10 +198,15 @@ Text work_row(const schedule::StepView& step, const Layout& layout, int rank, co
   return text_of(cells);
 }
 
+/// Whether a digit can be the count of microbatches itself.
+bool counts_fit_digits(const schedule::StepView& step, double most) {
+  return step.spec.activation_bytes.empty() && step.spec.shape.v == 1 && most <= 9;
+}
+
 Text held_row(const schedule::StepView& step, const Layout& layout, int rank, double most, const Style& style) {
   Cells cells(static_cast<std::size_t>(layout.columns), Cell{" ", Role::plain});
   const std::vector<schedule::HeldPoint> points = schedule::held_over_time(step, rank);
-  const bool small_counts = step.spec.activation_bytes.empty() && most <= 9;
+  const bool small_counts = counts_fit_digits(step, most);
   for (const Segment& segment : layout.segments) {
     for (int column = segment.column; column < segment.column + segment.columns; ++column) {
       const double time = segment.middle(column);
@@ -223,7 +228,7 @@ Text held_row(const schedule::StepView& step, const Layout& layout, int rank, do
 
 std::string most_text(const schedule::StepView& step, double most, const TimelineOptions& options) {
   if (options.seconds) return size_with_unit(static_cast<std::int64_t>(most), options.style.units);
-  return fmt::format("{:.4g}{}", most, chunks_per_rank(step.spec.shape) > 1 ? " chunks" : "");
+  return fmt::format("{:.4g}{}", most / step.spec.shape.v, chunks_per_rank(step.spec.shape) > 1 ? " full stages" : "");
 }
 
 Text legend(const schedule::StepView& step, double most, const TimelineOptions& options) {
@@ -231,8 +236,7 @@ Text legend(const schedule::StepView& step, double most, const TimelineOptions& 
   std::string text = fmt::format("F forward  B input gradient  W weight gradient  {} bubble", ascii ? "." : "·");
   if (chunks_per_rank(step.spec.shape) > 1) text += "  lower case: odd chunks";
   if (ascii) {
-    text += step.spec.activation_bytes.empty() && most <= 9 ? "   digits: activations held"
-                                                            : "   digits: activations held (9 = ";
+    text += counts_fit_digits(step, most) ? "   digits: activations held" : "   digits: activations held (9 = ";
   } else {
     text += "   bars: activations held (█ = ";
   }
@@ -260,9 +264,11 @@ std::vector<Text> timeline_lines(const schedule::StepView& step, const TimelineO
 
   const std::size_t digits = std::to_string(step.ranks() - 1).size();
   const std::size_t head = std::string_view("stage ").size() + digits + 1;
-  double peak = 0;
-  for (const double count : step.result.peak_inflight) peak = std::max(peak, count);
-  const std::size_t tail = std::string_view("|| live ").size() + fmt::format("{:.4g}", peak).size();
+  std::size_t digits_held = 0;
+  for (std::size_t rank = 0; rank < step.result.peak_inflight.size(); ++rank) {
+    digits_held = std::max(digits_held, fmt::format("{:.4g}", stages_held(step, rank)).size());
+  }
+  const std::size_t tail = std::string_view("|| live ").size() + digits_held;
   constexpr int least = 20;
   const int columns = std::min(88, std::max(least, options.style.width - static_cast<int>(head + tail)));
   const Layout layout = lay_out(step, options, columns);
@@ -272,7 +278,7 @@ std::vector<Text> timeline_lines(const schedule::StepView& step, const TimelineO
     const auto i = static_cast<std::size_t>(rank);
     lines.push_back(pad_right(Text(fmt::format("stage {}", rank)), head) + Text("|") +
                     work_row(step, layout, rank, options.style) + Text("| ") +
-                    Text(fmt::format("live {:.4g}", step.result.peak_inflight[i])));
+                    Text(fmt::format("live {:.4g}", stages_held(step, i))));
     if (step.ranks() > most_with_bars || !(most > 0)) continue;
     lines.push_back(spaces(head) + Text("|") + held_row(step, layout, rank, most, options.style) + Text("|"));
   }

@@ -51,20 +51,22 @@ std::vector<double> aligned_grad_sync(const StepView& step, int rank) {
     ends.push_back(end);
   });
   std::vector<double> starts;
+  starts.reserve(last.size());
   for (const std::size_t slot : last) {
     starts.push_back(ends[std::min(slot + static_cast<std::size_t>(rank), ends.size() - 1)]);
   }
   return starts;
 }
 
-std::vector<Alternative> legal_alternatives(int p, int m, int chunks, const RankTimes& times) {
+std::vector<Alternative> legal_alternatives(int p, int m, int chunks, const RankTimes& times,
+                                            std::optional<ScheduleKind> current) {
   std::vector<Alternative> all;
   PipelineWorkspace workspace;
   PipelineResult result;
   for (std::size_t i = 0; i < names_of<ScheduleKind>.size(); ++i) {
     const auto kind = static_cast<ScheduleKind>(i);
     const bool free = kind == ScheduleKind::interleaved || kind == ScheduleKind::bfs;
-    const int v = free ? std::max(chunks, 2) : placement(kind) == Placement::vee ? 2 : 1;
+    const int v = kind == current ? chunks : free ? std::max(chunks, 2) : placement(kind) == Placement::vee ? 2 : 1;
     const Shape shape{kind, p, m, v, 0, BackwardOrder::fifo};
     if (!is_legal(shape)) continue;
     const auto stages = static_cast<std::size_t>(shape.virtual_stages());

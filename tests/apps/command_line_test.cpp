@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "output_style.hpp"
 #include "support/catch.hpp"
 
 namespace {
@@ -35,12 +36,12 @@ std::string given(const ParsedLine& line) {
 }  // namespace
 
 TEST_CASE("flags keep the order and the values of the command line") {
-  const ParsedLine line = parse({"--tp", "8", "run.json", "--set", "/a=b", "--pp=4", "--no-sp", "--set", "/c=[1, 2]",
-                                 "--tp", "4", "-q", "-o", "out.txt"});
+  const ParsedLine line = parse(
+      {"--tp", "8", "run.json", "--set", "/a=b", "--pp=4", "--no-sp", "--set", "/c=[1, 2]", "-q", "-o", "out.txt"});
   CHECK(line.problems.empty());
-  CHECK(given(line) == "tp=8 set=/a=b pp=4 no-sp=false set=/c=[1, 2] tp=4 quiet=true output=out.txt");
+  CHECK(given(line) == "tp=8 set=/a=b pp=4 no-sp=false set=/c=[1, 2] quiet=true output=out.txt");
   CHECK(line.arguments.words == std::vector<std::string>{"run.json"});
-  CHECK(line.arguments.value("tp") == "4");
+  CHECK(line.arguments.value("tp") == "8");
   CHECK_FALSE(line.arguments.has("dp"));
 }
 
@@ -87,4 +88,31 @@ TEST_CASE("a missing value, a value too many and a word too many are problems") 
   CHECK_THAT(parse({"--no-sp=x"}).problems.at(0).message, test::StartsWith("--no-sp takes no value"));
   CHECK_THAT(parse({"a.json", "b.json"}).problems.at(0).message,
              test::StartsWith("estimate takes one [RUN.json], not also \"b.json\""));
+}
+
+TEST_CASE("a flag whose value can count once is not given twice") {
+  CHECK_THAT(parse({"--tp", "8", "--tp", "4"}).problems.at(0).message,
+             test::StartsWith("--tp is given twice, as \"8\" and \"4\"; only one can count"));
+  CHECK_THAT(parse({"-o", "a", "--output", "b"}).problems.at(0).message, test::StartsWith("-o is given twice"));
+  CHECK(parse({"-q", "-q", "--offload", "optimizer=cpu", "--offload", "parameters=cpu"}).problems.empty());
+}
+
+TEST_CASE("what contradicts in the output flags is a problem, and so is what would go unheard") {
+  struct Row {
+    std::vector<const char*> words;
+    const char* message;  ///< "": legal
+  };
+  const Row rows[] = {
+      {{"--json", "--format", "csv"}, "--json and --format csv contradict each other"},
+      {{"--json", "--format", "json"}, ""},
+      {{"-q", "--json"}, "-q prints the first line of the text; json has none"},
+      {{"-q", "--format", "csv"}, "-q prints the first line of the text; csv has none"},
+      {{"-q", "--format", "markdown"}, ""},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.message);
+    const auto style = shardplan::cli::output_style(parse(row.words).arguments);
+    CHECK(style.ok() == (*row.message == '\0'));
+    if (!style.ok()) CHECK(style.problems.front().message == row.message);
+  }
 }

@@ -1,7 +1,9 @@
 // A file appears whole or not at all.
 #include "output.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -80,4 +82,53 @@ TEST_CASE("a full device is reported") {
   OutputFile file;
   CHECK(file.open("/dev/full").empty());
   CHECK_THAT(file.commit("text"), test::Contains("No space left on device"));
+}
+
+TEST_CASE("what is no regular file is written through") {
+  const Folder folder;
+  const fs::path pipe = folder.path / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  REQUIRE(reader >= 0);
+  OutputFile file;
+  CHECK(file.open(pipe.string()).empty());
+  CHECK(file.commit("text\n").empty());
+  char buffer[16] = {};
+  CHECK(::read(reader, buffer, sizeof buffer) == 5);
+  ::close(reader);
+  CHECK(fs::is_fifo(pipe));
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("/dev/fd/N is that descriptor, also where it is a file that others hold open") {
+  const Folder folder;
+  const fs::path path = folder.path / "log";
+  const int held = ::open(path.c_str(), O_WRONLY | O_CREAT, 0600);
+  REQUIRE(held >= 0);
+  REQUIRE(::write(held, "before\n", 7) == 7);
+  const fs::path link = folder.path / "link";
+  fs::create_symlink("/dev/fd/" + std::to_string(held), link);
+  {
+    OutputFile file;
+    CHECK(file.open(link.string()).empty());
+    CHECK(file.commit("text\n").empty());
+  }
+  REQUIRE(::write(held, "after\n", 6) == 6);
+  ::close(held);
+  CHECK(read(path) == "before\ntext\nafter\n");
+  CHECK(folder.files() == 2);
+}
+
+TEST_CASE("an empty name is no file") {
+  OutputFile file;
+  CHECK(file.open("") == "-o \"\": a file needs a name");
+}
+
+TEST_CASE("one file under two names is one file") {
+  const Folder folder;
+  const std::string path = (folder.path / "run.json").string();
+  std::ofstream(path) << "{}";
+  CHECK(shardplan::cli::is_same_file(path, (folder.path / "." / "run.json").string()));
+  CHECK_FALSE(shardplan::cli::is_same_file(path, (folder.path / "other.json").string()));
+  CHECK_FALSE(shardplan::cli::is_same_file("/dev/null", "/dev/null"));
 }

@@ -132,6 +132,19 @@ TEST_CASE("what is refused, where and with which words") {
       {R"({"gpu": "h100", "efficiency": {"gem": []}})", "/cluster/efficiency/gem", "did you mean \"gemm\""},
       {R"({"gpu": "h100", "efficiency": {"gemm": [{"m": 1, "n": 2, "k": 3}]}})", "/cluster/efficiency/gemm/0/seconds",
        "either seconds or tflops"},
+      {R"({"gpu": "h100", "efficiency": {"gemm": [{"m": 1024, "n": 1024, "k": 1024, "tflops": 1200}]}})",
+       "/cluster/efficiency/gemm/0/tflops", "1200 is more than the 989.4 dense bf16 TFLOP/s of H100"},
+      {R"({"gpu": "h100", "efficiency": {"gemm": [{"m": 1024, "n": 1024, "k": 1024, "seconds": 1e-6}]}})",
+       "/cluster/efficiency/gemm/0/seconds", "1e-06 s is 2147 tflops, more than"},
+      {R"({"gpu": "h100", "efficiency": {"attention": [
+           {"batch": 1, "heads": 8, "seq_length": 4096, "head_dim": 128, "tflops": 1100}]}})",
+       "/cluster/efficiency/attention/0/tflops", "16-bit TFLOP/s"},
+      {R"({"gpu": "h100", "efficiency": {"collectives": [
+           {"op": "all_gather", "group_size": 8, "message_bytes": 1000000, "bus_gb_s": 480}]}})",
+       "/cluster/efficiency/collectives/0/bus_gb_s", "450 GB/s that all_gather can reach over intra_node"},
+      {R"({"gpu": "h100", "efficiency": {"collectives": [
+           {"op": "all_reduce", "group_size": 8, "message_bytes": 1000000, "bus_gb_s": 900}]}})",
+       "/cluster/efficiency/collectives/0/bus_gb_s", "over intra_node"},
       {R"([])", "/cluster", "a list is not an object"},
   };
   for (const Row& row : rows) {

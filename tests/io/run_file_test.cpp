@@ -65,7 +65,8 @@ TEST_CASE("a field that cannot be read is one problem: pointer, value, rule") {
        "you mean \"core_attn\"?"},
       {R"({"training": {"loss": "mse"}})", "/training/loss: \"mse\" is not one of hf, hf-shift"},
       {R"({"training": {"loss": "chunked"}})", "/training/loss: \"chunked\" is not one of"},
-      {R"({"training": {"loss": "chunked:0"}})", "/training/loss: \"chunked:0\" is not one of"},
+      {R"({"training": {"loss": "chunked:0"}})",
+       "/training/loss: \"chunked:0\": N of chunked:N is a whole number from 1"},
       {R"({"training": {"optimizer": "adamx"}})", "/training/optimizer: \"adamx\" is not one of"},
       {R"({"training": {"stack": "megatron-1999"}})", "/training/stack: \"megatron-1999\""},
       {R"({"training": {"stack": 5}})", "/training/stack: 5 is not a stack's name"},
@@ -138,7 +139,7 @@ TEST_CASE("a misspelt field is taken for the one it looks like, so that the chec
   REQUIRE(read.problems.size() == 2);
   CHECK(read.problems[0].message == "unknown field; did you mean \"tensor\"?");
   CHECK(read.problems[1].message == "3: tensor 8 x pipeline 4 x context 1 x data 3 = 96 GPUs, but num_gpus is 128");
-  CHECK(read.problems[1].way_out == "leave \"data\" out (it becomes 4), or set num_gpus to 96");
+  CHECK(read.problems[1].way_out == "leave /parallel/data out (it becomes 4), or set /num_gpus to 96");
 }
 
 TEST_CASE("a flood of unknown fields ends in a count") {

@@ -1,4 +1,5 @@
 // Flags over the file, and what they are called in messages.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -148,4 +149,109 @@ TEST_CASE("lists take an index") {
   CHECK(read.ok());
   const auto beyond = read_with(file, {{"/parallel/layers_per_stage/7", "16", "--set"}});
   CHECK_THAT(test::problem_lines(beyond.problems), test::Contains("a list of 2 has no place \"7\""));
+}
+
+TEST_CASE("a way out is what the user would type, and only one that helps") {
+  struct Row {
+    const char* file;  ///< "": flags alone
+    std::vector<io::Override> flags;
+    const char* pointer;
+    const char* way_out;
+  };
+  const io::Override model{"/model", "llama-3.1-8b", "--model"};
+  const io::Override cluster{"/cluster", "dgx-h100", "--cluster"};
+  const io::Override gpus{"/num_gpus", "8", "--gpus"};
+  const char* const fsdp = R"({"training": {"framework": "fsdp"}})";
+  const char* const stated = R"({"parallel": {"fsdp": "full_shard"}, "training": {"framework": "fsdp"}})";
+  const Row rows[] = {
+      {fsdp,
+       {{"/parallel/zero_stage", "3", "--zero"}},
+       "/parallel/zero_stage",
+       "leave --zero out (fsdp \"full_shard\" shards all states, as ZeRO-3), or --framework deepspeed"},
+      // null would fall back to full_shard, so that leaving --fsdp out is no way.
+      {fsdp,
+       {{"/parallel/fsdp", "null", "--fsdp"}, {"/parallel/zero_stage", "3", "--zero"}},
+       "/parallel/zero_stage",
+       "leave --zero out (fsdp \"full_shard\" shards all states, as ZeRO-3), or --framework deepspeed"},
+      {stated,
+       {{"/parallel/zero_stage", "3", "--zero"}},
+       "/parallel/zero_stage",
+       "leave --zero out (fsdp \"full_shard\" shards all states, as ZeRO-3), or --framework deepspeed --set "
+       "parallel.fsdp=null"},
+      {R"({"parallel": {"fsdp": "full_shard", "zero_stage": 1}})",
+       {},
+       "/parallel/zero_stage",
+       "leave /parallel/zero_stage out (fsdp \"full_shard\" shards all states, as ZeRO-3), or leave /parallel/fsdp "
+       "out"},
+      {"",
+       {model, cluster, gpus, {"/parallel/zero_stage", "2", "--zero"}, {"/parallel/pipeline", "2", "--pp"}},
+       "/parallel/zero_stage",
+       "--zero 1, or --fsdp full_shard --framework megatron without --zero (Megatron-FSDP)"},
+      {R"({"parallel": {"tensor": 2}})",
+       {{"/training/framework", "ddp", "--framework"}},
+       "/training/framework",
+       "--framework megatron (splits tensors, stages, sequences and experts), or leave --framework out"},
+      {R"({"training": {"stack": "megatron-2021", "framework": "megatron"}})",
+       {{"/training/framework", "ddp", "--framework"}},
+       "/training/stack",
+       "--framework megatron, or leave /training/stack out (the stacks of ddp: list stacks)"},
+      {fsdp, {{"/training/offload/optimizer", "cpu", "--offload"}}, "/training/offload", "--offload parameters=cpu"},
+      {R"({"parallel": {"pipeline": 4}})",
+       {{"/parallel/schedule", "interleaved", "--schedule"}},
+       "/parallel/schedule",
+       "--vpp 2 (8 layers per stage allow 2, 4, 8), or --schedule 1f1b"},
+  };
+  for (const Row& row : rows) {
+    const io::ReadRun read = *row.file == '\0' ? read_flags(row.flags) : read_with(row.file, row.flags);
+    CAPTURE(row.file, row.way_out, test::problem_lines(read.problems));
+    REQUIRE(read.problems.size() == 1);
+    CHECK(read.problems.front().pointer == row.pointer);
+    CHECK_THAT(read.problems.front().way_out, test::StartsWith(row.way_out));
+  }
+}
+
+TEST_CASE("a flag that makes an object of the file's number is to blame for it") {
+  const io::ReadRun read = read_with(R"({"parallel": {"tensor": 8}})", {{"/parallel/tensor/x", "1", "--set"}});
+  REQUIRE(read.problems.size() == 1);
+  CHECK(read.problems.front().file == "command line");
+  CHECK_THAT(read.problems.front().message, test::Contains("(--set)"));
+}
+
+TEST_CASE("zero_stage 0 beside an fsdp that shards is said to change nothing") {
+  const auto warns = [](const io::ReadRun& read) {
+    CHECK(read.ok());
+    return std::any_of(read.warnings.begin(), read.warnings.end(),
+                       [](const Warning& w) { return w.code == "zero_stage_no_effect"; });
+  };
+  const io::Override zero{"/parallel/zero_stage", "0", "--zero"};
+  CHECK(warns(read_with(R"({"training": {"framework": "fsdp"}})", {zero})));
+  CHECK_FALSE(warns(read_with(R"({"parallel": {"fsdp": "no_shard"}})", {zero})));
+  CHECK_FALSE(warns(read_with(R"({"training": {"framework": "ddp"}})", {zero})));
+  CHECK_FALSE(warns(read_with(R"({"training": {"framework": "fsdp"}})", {})));
+}
+
+TEST_CASE("layers that a pipeline does not divide are shared out, fewest at the heavier ends") {
+  struct Row {
+    const char* model;
+    const char* pipeline;
+    const char* gpus;
+    const char* list;
+  };
+  const Row rows[] = {
+      {"llama-3.1-70b", "3", "24", "[27,27,26]"},  // the head first
+      {"llama-3.1-70b", "6", "48", "[13,14,14,13,13,13]"},
+      {"deepseek-v3", "16", "128", "[3,4,4,4,4,4,4,4,4,4,4,4,4,4,4,2]"},  // an MTP layer is a layer
+  };
+  for (const Row& row : rows) {
+    const std::vector<io::Override> flags = {{"/model", row.model, "--model"},
+                                             {"/cluster", "dgx-h100", "--cluster"},
+                                             {"/num_gpus", row.gpus, "--gpus"},
+                                             {"/parallel/pipeline", row.pipeline, "--pp"}};
+    const io::ReadRun read = read_flags(flags);
+    REQUIRE(read.problems.size() == 1);
+    CHECK(read.problems.front().way_out == std::string("--set parallel.layers_per_stage=") + row.list);
+    std::vector<io::Override> typed = flags;
+    typed.push_back({"/parallel/layers_per_stage", row.list, "--set"});
+    CHECK(read_flags(typed).ok());
+  }
 }

@@ -8,9 +8,9 @@
 
 using namespace shardplan;
 
-TEST_CASE("there are at least fifteen example runs, each with its source") {
+TEST_CASE("there are at least thirty example runs, each with its source") {
   const std::vector<std::string> files = test::run_files();
-  CHECK(files.size() >= 15);
+  CHECK(files.size() >= 30);
   for (const std::string& file : files) {
     CAPTURE(file);
     const std::string text = test::read_file(file);
@@ -28,7 +28,9 @@ TEST_CASE("every example run is legal, fits and has an MFU between 15% and 65%")
     estimate(read.run, result);
     CAPTURE(result.headroom_bytes, result.peak_bytes, result.time.step_s, result.throughput.tokens_per_s_per_gpu);
     CHECK(result.fits);
-    CHECK(result.throughput.mfu >= 0.15);
+    // States on NVMe are there to fit, not for speed.
+    const bool nvme = read.run.training.offload.optimizer == OffloadDevice::nvme;
+    if (!nvme) CHECK(result.throughput.mfu >= 0.15);
     CHECK(result.throughput.mfu <= 0.65);
     CHECK(read.run.require.fits == true);
     if (read.run.require.min_mfu) CHECK(result.throughput.mfu >= *read.run.require.min_mfu);

@@ -130,8 +130,13 @@ TEST_CASE("schedules side by side") {
     CHECK(row.parameter_copies == (row.shape.kind == ScheduleKind::dualpipe ? 2 : 1));
   }
   CHECK(legal_alternatives(3, 4, 1, {}).size() == kinds - 3);  // no interleaved, dualpipe, dualpipe-v
+  const auto own = legal_alternatives(4, 8, 1, {}, ScheduleKind::bfs);
+  const auto bfs =
+      std::find_if(own.begin(), own.end(), [](const auto& row) { return row.shape.kind == ScheduleKind::bfs; });
+  REQUIRE(bfs != own.end());
+  CHECK(bfs->shape.v == 1);  // the schedule that is drawn stands as it is
   const std::string text = report::alternatives_table(all, ScheduleKind::zb_h1, {}).text({});
-  CHECK_THAT(text, test::Contains("zb-h1 *        1   11.1%        27            4                   1"));
+  CHECK_THAT(text, test::Contains("zb-h1 *        1   11.1%        27                 4                   1"));
 }
 
 TEST_CASE("activations over time end with nothing, and peak where the simulation says") {

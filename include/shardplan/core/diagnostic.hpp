@@ -7,6 +7,18 @@
 
 namespace shardplan {
 
+/// A way out of a problem: fields that, set to these values together, make it legal. `words` say what it means, or are
+/// the whole of it where there is nothing to set ("nearest: 96, 104").
+struct WayOut {
+  struct Setting {
+    std::string pointer;  ///< RFC 6901 JSON pointer of the run file
+    std::string value;    ///< JSON text; "null" leaves the field out
+  };
+
+  std::vector<Setting> settings = {};
+  std::string words = {};
+};
+
 /// One problem of an input. Printed as `file: /json/pointer: value rule` and, indented below, the way out.
 struct Diagnostic {
   std::string file;     ///< path as the user gave it, "<stdin>", or "command line"
@@ -15,6 +27,7 @@ struct Diagnostic {
   std::string way_out;  ///< what would be legal; empty when there is no single way
   int line = 0;         ///< 1-based position in the file; 0 when unknown
   int column = 0;
+  std::vector<WayOut> ways = {};  ///< what `way_out` says, as data; empty where it is words only
 };
 
 using Diagnostics = std::vector<Diagnostic>;

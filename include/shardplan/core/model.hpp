@@ -118,6 +118,7 @@ struct Model {
   std::vector<LayerKind> kinds;
   std::vector<std::uint8_t> layer_kinds;  ///< index into `kinds`, one per decoder layer
   std::vector<ModuleNames> module_names;
+  std::uint32_t fused_modules = 0;  ///< matrices that are one module (q, k, v of a fused QKV): one adapter serves them
 
   std::int64_t layers() const noexcept { return static_cast<std::int64_t>(layer_kinds.size()); }
   const LayerKind& layer(std::int64_t i) const noexcept { return kinds[layer_kinds[static_cast<std::size_t>(i)]]; }

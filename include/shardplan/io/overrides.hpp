@@ -19,6 +19,9 @@ struct Override {
 /// ("parallel.tensor"), or a flag's name without dashes ("tp"). Nothing when its first word is none of these.
 std::optional<std::string> field_pointer(std::string_view field);
 
+/// The flag that sets exactly the field at a pointer, without dashes; "" where --set is the only one.
+std::string_view flag_of(std::string_view pointer);
+
 /// The words that field_pointer knows: flags' names and the fields at the top, for "did you mean".
 std::vector<std::string_view> field_words();
 

@@ -28,6 +28,7 @@ struct ReadRun {
   plan::Draft draft;     ///< what was stated; change it and resolve() again for a variation
   std::string run_json;  ///< the run as resolved, with `defaults`: one JSON object, reads back as the same run
   Warnings warnings;     ///< known from the run alone
+  std::vector<std::string> files;  ///< that were read beside the run file itself
   std::vector<std::string> notes;  ///< for standard error: what was done beyond the letter of the input
   Diagnostics problems;            ///< sorted by place; of flags last
 

@@ -6,6 +6,20 @@
 
 namespace shardplan {
 
+/// A low-rank adapter on a table: A has a column per row of the table, B a row per hidden element; no dropout (PEFT
+/// lora/layer.py, Embedding).
+template <class N>
+void adapt_table(const Symbols<N>& v, const LayerOptions& o, MatrixId id, N tokens, N width, Operator<N>& op) {
+  if (!contains(o.adapted, id)) return;
+  op.adapter_parameters = v.r * (op.rows + width);
+  op.adapted = adapts_whole_product;
+  op.adapter_rank = v.r;
+  op.saved = op.saved + v.w_a * v.r * tokens;
+  op.forward_flop = 2.0 * tokens * v.r * width;
+  op.input_gradient_flop = op.forward_flop;
+  op.weight_gradient_flop = op.forward_flop;
+}
+
 /// Token and position tables. The token table is cut over the tensor ranks by vocabulary rows (Megatron-LM
 /// VocabParallelEmbedding), the position table is whole on each. Saved: int64 token ids, position ids where the table
 /// is learned, a byte mask where dropout follows (activations.md section 7, measured).
@@ -27,6 +41,7 @@ void embedding_operators(const Symbols<N>& v, const LayerOptions& o, const Model
   table.saved = 8.0 * tokens;
   table.forward_bytes = 2.0 * v.w * tokens * v.h;
   table.backward_bytes = 2.0 * table.forward_bytes;
+  adapt_table(v, o, MatrixId::embed_tokens, tokens, width, table);
   list.operators.add(table);
   if (model.position_rows > 0) {
     Operator<N> position;
@@ -39,6 +54,7 @@ void embedding_operators(const Symbols<N>& v, const LayerOptions& o, const Model
     position.matrices = 1.0;
     position.parameters = position.rows * v.h;
     position.saved = 8.0 * v.s / v.c;
+    adapt_table(v, o, MatrixId::position_embeddings, tokens, v.h, position);
     list.operators.add(position);
   }
   if (projected) {
@@ -148,6 +164,7 @@ void head_operators(const Symbols<N>& v, const LayerOptions& o, const Model& mod
   LayerOptions plain = o;
   plain.base_trains = head_trains;
   plain.quantized = false;
+  plain.narrow_input_bytes = 0;
   if (projected) {
     LinearSpec<N> out;
     out.name = "head_projection";

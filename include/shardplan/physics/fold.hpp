@@ -12,6 +12,7 @@ namespace shardplan {
 /// Weights of one unit (a layer, or an end of the model) on one rank, before data sharding. Elements.
 struct Weights {
   double trained = 0;         ///< base weights that receive gradients
+  double narrow = 0;          ///< of `trained`, elements of the matrices that fp8 and nvfp4 runs multiply narrow
   double frozen = 0;          ///< kept in 16 bit
   double frozen_norms = 0;    ///< of them, norm weights (k-bit preparation makes these fp32)
   double quantized = 0;       ///< stored as peft.quant says

@@ -26,6 +26,7 @@ struct LayerOptions {
   bool activations_fp32 = false;  ///< fp32 and tf32 runs: four bytes an activation
   // Adapters.
   MatrixSet adapted = 0;
+  MatrixSet fused_modules = 0;  ///< matrices that are one module of the model: adapted together, they share an adapter
   AdapterInput adapter_input = AdapterInput::shared;
   double adapter_copy_bytes = 2;  ///< of one element of an own copy
   bool adapter_mask = false;      ///< a byte per element for the dropout mask
@@ -34,6 +35,7 @@ struct LayerOptions {
   // Quantised base.
   bool quantized = false;
   bool quantized_keeps_input = false;
+  double narrow_input_bytes = 0;  ///< of an element of a product's input as fp8 runs keep it; 0: as wide as it is
   // Layout.
   bool tensor = false;
   bool sequence_parallel = false;

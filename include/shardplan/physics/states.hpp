@@ -11,9 +11,10 @@ namespace shardplan {
 struct StateRule {
   double parameter_bytes = 2;
   double gradient_bytes = 2;
-  double master_bytes = 4;         ///< 0: no master copy
-  double moment_bytes = 8;         ///< optimizer state per element that is not counted tensor by tensor
-  double replica_share_bytes = 0;  ///< of it, what is cut over the data-parallel ranks whatever else is
+  double master_bytes = 4;            ///< 0: no master copy
+  double moment_bytes = 8;            ///< optimizer state per element that is not counted tensor by tensor
+  double replica_share_bytes = 0;     ///< of it, what is cut over the data-parallel ranks whatever else is
+  double narrow_parameter_bytes = 0;  ///< of matrices that are stored narrow (fp8.param_gather); 0: none are
   double frozen_bytes = 2;
   double quantized_bytes = 0;           ///< per element, block constants apart
   double quantized_constant_bytes = 0;  ///< per element: block maxima
@@ -37,6 +38,14 @@ StateRule state_rule(const Run& run) noexcept;
 
 /// What the states of a run's tensors depend on.
 StateCounting state_counting(const Run& run) noexcept;
+
+/// Bytes per weight of the narrow copies that Transformer Engine caches from a step's first microbatch on: a row-wise
+/// and a transposed one where the GPU's narrow products need both, block scales included (optimizers.md section 4).
+/// 0 where the run multiplies in 16 bit or its framework casts on the fly (torchao).
+double narrow_copy_bytes(const Run& run) noexcept;
+
+/// Bytes per element of a product's input as it is kept for the weight's gradient, 0 where it stays as wide as it is.
+double narrow_input_bytes(const Run& run) noexcept;
 
 /// Bytes on one rank.
 struct StateBytes {

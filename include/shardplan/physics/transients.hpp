@@ -13,10 +13,17 @@
 namespace shardplan {
 
 /// The points of a layer's backward pass that can hold most.
-enum class TransientPoint : std::uint8_t { last_linear, activation, column_input, context_gather, attention_core };
+enum class TransientPoint : std::uint8_t {
+  last_linear,
+  activation,
+  column_input,
+  context_gather,
+  attention_core,
+  weight_norm
+};
 template <>
-inline constexpr std::array<std::string_view, 5> names_of<TransientPoint> = {
-    "last_linear", "activation", "column_input", "context_gather", "attention_core"};
+inline constexpr std::array<std::string_view, 6> names_of<TransientPoint> = {
+    "last_linear", "activation", "column_input", "context_gather", "attention_core", "weight_norm"};
 
 /// The parts of a layer's transient.
 struct LayerTransient {
@@ -33,7 +40,7 @@ struct LayerTransient {
 ///   stays: it is the gradient (a loop that set gradients to None), or waits unsharded for its unit (FSDP).
 enum class MadeGradient : std::uint8_t { added, stays };
 
-/// The largest of five points of one layer's backward, as parts. T tokens, P bytes of the MLP's product, Y of the
+/// The largest of six points of one layer's backward, as parts. T tokens, P bytes of the MLP's product, Y of the
 /// hidden state (1/t of it with sequence parallelism), Y' of the whole one (activations.md section 5, measured to the
 /// byte; memory.md section 3).
 ///   last linear:    d(product) P, its weight's gradient 2fh, with dropout its gradient less the mask Y - Y/2, with
@@ -47,6 +54,9 @@ enum class MadeGradient : std::uint8_t { added, stays };
 ///   attention core: unfused, the gradients of the probabilities (2as^2b, 4as^2b in fp32), of q, k, v and the output,
 ///   the scores
 ///                   again under selective recomputation, less all that was kept behind the core.
+///   weight norm:    DoRA's norm of W + sBA, written out: the product BA, its multiple and the sum, and the identity
+///   that
+///                   makes it (PEFT dora.py).
 /// Less of the first where weights are frozen: their gradients do not exist.
 LayerTransient layer_transient(const Symbols<double>& v, const LayerOptions& o, const LayerKind& kind,
                                const OperatorList<double>& list, const Recompute& recompute,

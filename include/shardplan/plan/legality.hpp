@@ -60,6 +60,7 @@ enum class Rule : std::uint8_t {
   schedule_microbatches,  ///< microbatches that the schedule needs
   interleaved_two,        ///< Megatron: two interleaved stages need overlapped p2p
   precision_gpu,          ///< the GPU computes in it
+  fp8_param_gather,       ///< who gathers fp8 weights
   fp8_recipe_gpu,         ///< the GPU has the recipe's formats
   peft_quant,             ///< QLoRA has a quantised base
   peft_quant_tensor,      ///< quantised weights are not split by tensor parallelism
@@ -123,6 +124,7 @@ inline constexpr std::array<std::string_view, plan::rule_count> names_of<plan::R
                                                                                         "schedule_microbatches",
                                                                                         "interleaved_two",
                                                                                         "precision_gpu",
+                                                                                        "fp8_param_gather",
                                                                                         "fp8_recipe_gpu",
                                                                                         "peft_quant",
                                                                                         "peft_quant_tensor",
@@ -206,6 +208,10 @@ int interleaved_group(Framework framework, int pipeline, std::int64_t microbatch
 
 /// Whether a framework offers a schedule for a pipeline of more than one stage.
 bool has_schedule(Framework framework, ScheduleKind kind) noexcept;
+
+/// Whether an attention kernel runs on a GPU: FlashAttention-2 needs compute capability 8.0, the first one 7.5. Of a
+/// GPU that is not CUDA's nothing is known against it.
+bool runs_attention(const Gpu& gpu, AttentionKernel kernel) noexcept;
 
 /// The highest zero_stage of a framework (with a pipeline of more than one stage).
 int highest_zero_stage(Framework framework, bool pipeline) noexcept;

@@ -27,7 +27,8 @@ Diagnostic describe(Rule rule, const Run& run, std::span<const int> layers_per_s
 Field blamed_field(Rule rule) noexcept;
 
 /// What a user should know about a legal run, as far as the run alone tells: kv_heads_replicated,
-/// moe_needs_sequence_parallel, rope_beyond_max_position, nothing_trainable, zero_repeats_collectives.
+/// moe_needs_sequence_parallel, rope_beyond_max_position, flash_needs_ampere, nothing_trainable,
+/// zero_repeats_collectives.
 Warnings run_warnings(const Run& run);
 
 }  // namespace shardplan::plan

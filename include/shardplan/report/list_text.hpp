@@ -23,9 +23,9 @@ struct ListedModel {
 /// Parameters (and active ones of mixtures of experts), layers, widths, vocabulary, source.
 Table models_table(std::span<const ListedModel> models, int width = 0);
 /// Memory, bandwidth, dense rates, link, source and trust.
-Table gpus_table(std::span<const Gpu> gpus, int width = 0);
+Table gpus_table(std::span<const Gpu> gpus, int width = 0, Units units = Units::gib);
 /// GPU, GPUs per node, links, host, source.
-Table clusters_table(std::span<const Cluster> clusters, int width = 0);
+Table clusters_table(std::span<const Cluster> clusters, int width = 0, Units units = Units::gib);
 /// Framework, loss, optimizer implementation, compilation, overlap, what it stands for.
 Table stacks_table(std::span<const Stack> stacks, int width = 0);
 /// Every pipeline schedule with its bubble and what it needs.

@@ -13,10 +13,11 @@ namespace shardplan::report {
 
 struct TimelineOptions {
   Style style;
-  bool quiet = false;    ///< the first line only
-  bool seconds = false;  ///< times are seconds and activations bytes; else plain numbers
-  double from = 0;       ///< the part of the step that is drawn
-  double to = 0;         ///< 0: to the end
+  bool quiet = false;      ///< the first line only
+  bool seconds = false;    ///< times are seconds and activations bytes; else plain numbers
+  bool from_spec = false;  ///< other schedules are named by the fields of a spec, not by flags
+  double from = 0;         ///< the part of the step that is drawn
+  double to = 0;           ///< 0: to the end
 };
 
 /// The answer in one line, then two lines a rank: what runs (F, B, W with the microbatch, `·` for waiting; lower case
@@ -32,8 +33,8 @@ std::string timeline_svg(const schedule::StepView& step, const TimelineOptions& 
 std::vector<Text> next_lines(const schedule::StepView& step, const std::vector<schedule::Alternative>& all,
                              const TimelineOptions& options);
 
-/// All legal schedules side by side, the current one marked.
+/// All legal schedules side by side, the current one marked. `data`: plain numbers, for programs.
 Table alternatives_table(const std::vector<schedule::Alternative>& all, ScheduleKind current,
-                         const TimelineOptions& options);
+                         const TimelineOptions& options, bool data = false);
 
 }  // namespace shardplan::report

@@ -1,6 +1,7 @@
 // A simulated step as something to look at: what ran when, what was held when, and how other schedules would do.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "shardplan/schedule/simulate.hpp"
@@ -53,7 +54,9 @@ struct RankTimes {
 };
 
 /// Every schedule that is legal for p ranks and m microbatches, in the order of ScheduleKind. Schedules of several
-/// chunks cut a rank's times evenly; interleaved and bfs have `chunks` of them (2 where it is 1).
-std::vector<Alternative> legal_alternatives(int p, int m, int chunks, const RankTimes& times);
+/// chunks cut a rank's times evenly; interleaved and bfs have `chunks` of them (2 where it is 1), and `current` has
+/// them as they are.
+std::vector<Alternative> legal_alternatives(int p, int m, int chunks, const RankTimes& times,
+                                            std::optional<ScheduleKind> current = std::nullopt);
 
 }  // namespace shardplan::schedule

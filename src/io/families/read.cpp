@@ -324,6 +324,11 @@ Model read_family(const Fields& fields, const Family& family, std::optional<bool
   finish(fields, draft);
   for (const ModulePath& module : family.modules) {
     draft.model.module_names.push_back({std::string(module.path), module.matrices});
+    if (module.path == "all-linear") continue;
+    using namespace module_sets;
+    for (const MatrixSet group : {qkv, gate_up, expert_gate_up, shared_gate_up}) {
+      if ((module.matrices & group) == group) draft.model.fused_modules |= group;
+    }
   }
   return draft.model;
 }

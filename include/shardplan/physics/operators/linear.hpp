@@ -21,7 +21,7 @@ struct NamedMatrix {
 ///
 /// FLOP: 2mnk forward, 2mnk for the input's gradient, 2mnk for the weights' gradient where they train.
 /// Saved: the input once, if the weights train or a plain adapter reads it; a copy per adapted matrix otherwise.
-/// Adapters: r(in + out) per matrix, A cut with a row-cut input, B cut with a column-cut output (Hu et al. 2021,
+/// Adapters: r(in + out) per module, A cut with a row-cut input, B cut with a column-cut output (Hu et al. 2021,
 /// arXiv:2106.09685, section 4.1; Megatron-Bridge cuts them so).
 template <class N>
 struct LinearSpec {
@@ -38,6 +38,15 @@ struct LinearSpec {
   Shard shard = Shard::tensor;
 };
 
+/// Whether one adapter serves the whole product: the model has it as one module, and all of it is adapted.
+template <class N>
+bool is_one_adapter(const LayerOptions& o, std::initializer_list<NamedMatrix<N>> matrices) noexcept {
+  for (const NamedMatrix<N>& matrix : matrices) {
+    if (!contains(o.fused_modules, matrix.id) || !contains(o.adapted, matrix.id)) return false;
+  }
+  return true;
+}
+
 template <class N>
 Operator<N> linear(const Symbols<N>& v, const LayerOptions& o, const LinearSpec<N>& spec,
                    std::initializer_list<NamedMatrix<N>> matrices) {
@@ -51,18 +60,17 @@ Operator<N> linear(const Symbols<N>& v, const LayerOptions& o, const LinearSpec<
   const N in_local = spec.in / spec.in_divisor;
   N out_local = 0.0, copies = 0.0, adapter_outputs = 0.0;
   bool any_plain_adapter = false, any_adapter = false;
-  for (const NamedMatrix<N>& matrix : matrices) {
-    const N out = matrix.out / matrix.divisor;
-    out_local = out_local + out;
-    const std::uint8_t name = op.named++;
-    op.named_rows[name] = out;
-    if (!contains(o.adapted, matrix.id)) continue;
-    op.adapted = static_cast<std::uint8_t>(op.adapted | 1U << name);
+  const auto adapt = [&](N out, std::uint8_t which) {
+    op.adapted = static_cast<std::uint8_t>(op.adapted | which);
     op.adapter_rank = v.r;
     any_adapter = true;
     op.adapter_parameters = op.adapter_parameters + v.r * (in_local + out);
-    if (o.dora) op.adapter_parameters = op.adapter_parameters + out;
     adapter_outputs = adapter_outputs + v.w_a * v.r * spec.tokens;
+    if (o.dora) {
+      // The magnitude multiplies the frozen product and the low-rank one: both stay for its gradient (PEFT dora.py).
+      op.adapter_parameters = op.adapter_parameters + out;
+      adapter_outputs = adapter_outputs + (v.w + v.w_a) * spec.tokens * out;
+    }
     if (o.adapter_input == AdapterInput::shared) {
       any_plain_adapter = true;
     } else {
@@ -70,7 +78,16 @@ Operator<N> linear(const Symbols<N>& v, const LayerOptions& o, const LinearSpec<
       const N copy = (N(o.adapter_copy_bytes) + mask) * spec.input_tokens * in_local;
       copies = spec.adapters_share_copy ? copy : copies + copy;
     }
+  };
+  const bool one_adapter = is_one_adapter(o, matrices);
+  for (const NamedMatrix<N>& matrix : matrices) {
+    const N out = matrix.out / matrix.divisor;
+    out_local = out_local + out;
+    const auto which = static_cast<std::uint8_t>(1U << op.named);
+    op.named_rows[op.named++] = out;
+    if (contains(o.adapted, matrix.id) && !one_adapter) adapt(out, which);
   }
+  if (one_adapter) adapt(out_local, adapts_whole_product);
   op.rows = out_local;
   op.cols = in_local;
   op.matrices = 1.0;
@@ -82,7 +99,11 @@ Operator<N> linear(const Symbols<N>& v, const LayerOptions& o, const LinearSpec<
   }
   const bool base_keeps = o.base_trains || any_plain_adapter || (o.quantized && o.quantized_keeps_input) ||
                           (o.adapter_fused && any_adapter);
-  if (base_keeps && !spec.input_already_kept) op.saved = spec.width * spec.input_tokens * in_local;
+  if (base_keeps && o.narrow_input_bytes > 0) {
+    op.saved =
+        N(o.narrow_input_bytes) * spec.input_tokens * in_local;  // its own narrow copy, whoever keeps the original
+  } else if (base_keeps && !spec.input_already_kept)
+    op.saved = spec.width * spec.input_tokens * in_local;
   op.saved = op.saved + copies + adapter_outputs;
   if (o.autocast_copies) op.saved = op.saved + 2.0 * out_local * in_local;
   op.m = spec.tokens;

@@ -118,6 +118,7 @@ void expert_mlp(const Symbols<N>& v, const LayerOptions& o, const MlpShape& shap
   router.input_already_kept = true;
   LayerOptions plain = o;
   plain.quantized = false;
+  plain.narrow_input_bytes = 0;
   Operator<N> route = linear(v, plain, router, {{MatrixId::router, v.E, N(1.0)}});
   if (shape.correction_bias) {
     route.parameters = route.parameters + v.E;

@@ -1,0 +1,383 @@
+#include "changes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "shardplan/io/stack_file.hpp"
+#include "shardplan/plan/legality.hpp"
+
+namespace shardplan::cli {
+namespace {
+
+using plan::Draft;
+using plan::Field;
+using plan::FieldSet;
+
+/// Levers that change one run.
+class Levers {
+ public:
+  Levers(const Draft& draft, const Run& run, bool fits) : draft_(draft), run_(run), fits_(fits) {}
+
+  bool fits() const noexcept { return fits_; }
+  const Draft& draft() const noexcept { return draft_; }
+  const Run& run() const noexcept { return run_; }
+  std::vector<Lever> take() { return std::move(all_); }
+
+  template <class Set>
+  void add(std::string flags, std::string_view reason, FieldSet fields, Set set) {
+    all_.push_back({std::move(flags), reason, fields, [set](Draft& draft) { set(draft.run); }});
+  }
+  /// A change that only frees memory: of no use to a run that fits.
+  template <class Set>
+  void add_saving(std::string flags, std::string_view reason, FieldSet fields, Set set) {
+    if (!fits_) add(std::move(flags), reason, fields, set);
+  }
+  void add(Lever lever) { all_.push_back(std::move(lever)); }
+
+ private:
+  const Draft& draft_;
+  const Run& run_;
+  bool fits_;
+  std::vector<Lever> all_;
+};
+
+Lever tensor_lever(int tensor, std::string_view reason) {
+  return {fmt::format("--tp {}", tensor), reason, FieldSet(Field::tensor),
+          [tensor](Draft& d) { d.run.parallel.tensor = tensor; }};
+}
+
+Lever pipeline_lever(int pipeline, std::string_view reason) {
+  return {fmt::format("--pp {}", pipeline), reason, FieldSet(Field::pipeline),
+          [pipeline](Draft& d) { d.run.parallel.pipeline = pipeline; }};
+}
+
+Lever zero_lever(int stage, std::string_view reason) {
+  return {fmt::format("--zero {}", stage), reason, FieldSet(Field::zero_stage),
+          [stage](Draft& d) { d.run.parallel.zero_stage = stage; }};
+}
+
+/// FSDP in place of whatever ZeRO stage was stated. `keep`: a framework that then has to be stated, for `fsdp` alone
+/// would bring its own.
+Lever fsdp_lever(const Draft& draft, Fsdp mode, std::string_view reason, Framework keep) {
+  const bool drop_zero = draft.given.has(Field::zero_stage);
+  const bool state = keep != Framework::fsdp && !draft.given.has(Field::framework);
+  std::string flags = fmt::format("--fsdp {}", name(mode));
+  if (drop_zero) flags += " --set parallel.zero_stage=null";
+  if (state) flags += fmt::format(" --framework {}", name(keep));
+  FieldSet fields(Field::fsdp);
+  if (state) fields.add(Field::framework);
+  return {std::move(flags), reason, fields, [mode, drop_zero, state, keep](Draft& d) {
+            d.run.parallel.fsdp = mode;
+            if (drop_zero) d.given.remove(Field::zero_stage);
+            if (state) d.run.training.framework = keep;
+          }};
+}
+
+Lever recompute_lever(std::string_view word, RecomputeMode mode, std::string_view reason) {
+  return {fmt::format("--recompute {}", word), reason, FieldSet(Field::recompute), [mode](Draft& d) {
+            d.run.training.recompute = {mode, 0, 0};
+          }};
+}
+
+Lever micro_batch_lever(std::int64_t batch, std::string_view reason) {
+  return {fmt::format("--mbs {}", batch), reason, FieldSet(Field::micro_batch_size),
+          [batch](Draft& d) { d.run.training.micro_batch_size = batch; }};
+}
+
+bool shards_over_something(const Run& run) { return run.parallel.dense_replicas() > 1; }
+
+/// The framework in which this run's FSDP would go on: Megatron's own beside tensor parallelism, torch's elsewhere.
+Framework fsdp_framework(const Run& run) {
+  return run.training.framework == Framework::megatron ? Framework::megatron : Framework::fsdp;
+}
+
+void change_degrees(Levers& levers) {
+  const Run& run = levers.run();
+  const Draft& draft = levers.draft();
+  const Parallel& now = run.parallel;
+  for (const int tensor : {now.tensor / 2, now.tensor * 2}) {
+    if (tensor < 1 || tensor > run.cluster.scale_up_domain) continue;
+    levers.add(tensor_lever(tensor, tensor < now.tensor ? "less TP exchange"
+                                    : levers.fits()     ? ""
+                                                        : "half of each layer"));
+  }
+  const bool equal_layers = !draft.given.has(Field::layers_per_stage);
+  for (const int pipeline : {now.pipeline / 2, now.pipeline * 2}) {
+    if (pipeline < 1 || !equal_layers) continue;
+    levers.add(pipeline_lever(pipeline, pipeline < now.pipeline ? "less bubble"
+                                        : levers.fits()         ? ""
+                                                                : "fewer layers a GPU"));
+  }
+  const bool one_order = now.schedule == ScheduleKind::one_f_one_b || now.schedule == ScheduleKind::interleaved;
+  for (const int chunks : {now.virtual_pipeline * 2, now.virtual_pipeline / 2}) {
+    if (now.pipeline == 1 || chunks < 2 || !one_order || !equal_layers) continue;
+    const bool restate = draft.given.has(Field::schedule) && now.schedule != ScheduleKind::interleaved;
+    levers.add(fmt::format("--vpp {}{}", chunks, restate ? " --schedule interleaved" : ""),
+               chunks > now.virtual_pipeline ? "less bubble"
+               : levers.fits()               ? ""
+                                             : "fewer chunks in flight",
+               restate ? FieldSet(Field::virtual_pipeline, Field::schedule) : FieldSet(Field::virtual_pipeline),
+               [chunks](Run& r) {
+                 r.parallel.virtual_pipeline = chunks;
+                 r.parallel.schedule = ScheduleKind::interleaved;
+               });
+  }
+  levers.add_saving(fmt::format("--cp {}", now.context * 2), "half the sequence a rank", FieldSet(Field::context),
+                    [context = now.context * 2](Run& r) { r.parallel.context = context; });
+  if (!run.model.has_experts()) return;
+  for (const int expert : {now.expert * 2, now.expert / 2}) {
+    if (expert < 1) continue;
+    levers.add(fmt::format("--ep {}", expert), expert > now.expert ? "fewer experts a GPU" : "less exchange of tokens",
+               FieldSet(Field::expert), [expert](Run& r) { r.parallel.expert = expert; });
+  }
+}
+
+void change_sharding(Levers& levers) {
+  const Run& run = levers.run();
+  const Parallel& now = run.parallel;
+  if (now.tensor > 1 && !now.sequence_parallel) {
+    levers.add("--sp", "norms are split too", FieldSet(Field::sequence_parallel),
+               [](Run& r) { r.parallel.sequence_parallel = true; });
+  }
+  if (!shards_over_something(run)) return;
+  if (now.fsdp == Fsdp::none) {
+    for (int stage = 1; stage <= 3; ++stage) {
+      if (stage == now.zero_stage) continue;
+      // Stage 1 also shortens the optimizer's step; beyond it traffic grows.
+      const bool saving = stage > std::max(now.zero_stage, 1);
+      if (saving && levers.fits()) continue;
+      levers.add(zero_lever(stage, saving ? "more of the states is sharded" : "sharded optimizer, less traffic"));
+    }
+  }
+  for (const Fsdp mode : {Fsdp::full_shard, Fsdp::shard_grad_op, Fsdp::hybrid_shard}) {
+    if (now.fsdp == mode) continue;
+    const bool saving = mode == Fsdp::full_shard || now.fsdp == Fsdp::none;
+    if (saving && levers.fits()) continue;
+    levers.add(fsdp_lever(levers.draft(), mode, saving ? "states are sharded" : "weights are gathered less",
+                          fsdp_framework(run)));
+  }
+}
+
+void change_training(Levers& levers) {
+  const Run& run = levers.run();
+  const Training& now = run.training;
+  for (const std::int64_t batch : {now.micro_batch_size * 2, now.micro_batch_size / 2}) {
+    if (batch < 1) continue;
+    levers.add(micro_batch_lever(batch, batch > now.micro_batch_size ? "larger products" : "half the activations"));
+  }
+  const bool has_flash = plan::runs_attention(run.cluster.gpu, AttentionKernel::flash);
+  if (now.attention == AttentionKernel::eager && has_flash) {
+    levers.add("--attention flash", "no s x s scores", FieldSet(Field::attention),
+               [](Run& r) { r.training.attention = AttentionKernel::flash; });
+  }
+  const auto recompute = [&](std::string_view word, RecomputeMode mode, std::string_view reason) {
+    if (now.recompute.mode != mode) levers.add(recompute_lever(word, mode, reason));
+  };
+  recompute("none", RecomputeMode::none, "nothing twice");
+  recompute("selective", RecomputeMode::selective, "only the attention core twice");
+  recompute("full", RecomputeMode::full, "a layer keeps its input");
+  for (const LossKind loss : {LossKind::te, LossKind::liger}) {
+    if (now.loss == loss || (loss == LossKind::te) != (now.framework == Framework::megatron)) continue;
+    levers.add(fmt::format("--loss {}", name(loss)), "fewer copies of the logits", FieldSet(Field::loss),
+               [loss](Run& r) { r.training.loss = loss; });
+  }
+  if (now.framework == Framework::megatron && run.parallel.tensor > 1 && !now.overlap.tp) {
+    levers.add("--set training.overlap.tp=true", "it hides behind gemms", FieldSet(Field::overlap_tp),
+               [](Run& r) { r.training.overlap.tp = true; });
+  }
+}
+
+void change_offload(Levers& levers) {
+  const Offload& now = levers.run().training.offload;
+  if (now.optimizer == OffloadDevice::none) {
+    levers.add_saving("--offload optimizer=cpu", "its states live in host memory",
+                      FieldSet(Field::offload, Field::offload_optimizer),
+                      [](Run& r) { r.training.offload.optimizer = OffloadDevice::cpu; });
+    return;
+  }
+  const auto place = [](OffloadDevice optimizer, OffloadDevice parameters) {
+    return [optimizer, parameters](Run& r) {
+      r.training.offload.optimizer = optimizer;
+      r.training.offload.parameters = parameters;
+    };
+  };
+  const FieldSet fields(Field::offload, Field::offload_optimizer, Field::offload_parameters);
+  levers.add_saving("--set training.offload.optimizer=null --set training.offload.parameters=null",
+                    "the host holds no states", fields, place(OffloadDevice::none, OffloadDevice::none));
+  if (now.optimizer == OffloadDevice::cpu) {
+    levers.add_saving("--offload optimizer=nvme", "its states live on NVMe", fields,
+                      place(OffloadDevice::nvme, now.parameters));
+  }
+}
+
+/// The most that this run's framework shards, where there is something to shard over.
+std::vector<Lever> strongest_sharding(const Draft& draft, const Run& run) {
+  std::vector<Lever> levers;
+  const Parallel& now = run.parallel;
+  if (run.training.framework == Framework::deepspeed || run.training.framework == Framework::textbook) {
+    const int stage = plan::highest_zero_stage(run.training.framework, now.pipeline > 1);
+    if (now.zero_stage < stage) levers.push_back(zero_lever(stage, "states are sharded"));
+  } else {
+    if (run.training.framework == Framework::megatron && now.zero_stage < 1 && now.fsdp == Fsdp::none) {
+      levers.push_back(zero_lever(1, "sharded optimizer"));
+    }
+    if (now.fsdp != Fsdp::full_shard) {
+      levers.push_back(fsdp_lever(draft, Fsdp::full_shard, "states are sharded", fsdp_framework(run)));
+    }
+  }
+  return levers;
+}
+
+/// As many ranks as share the experts out evenly, up to eight nodes of eight.
+Lever expert_lever(const Run& run) {
+  constexpr std::int64_t most = 64;
+  const std::int64_t experts = plan::facts_of(run.model).experts;
+  int expert = std::max(1, run.parallel.expert);
+  while (2 * expert <= most && experts % (2 * std::int64_t{expert}) == 0) expert *= 2;
+  return {fmt::format("--ep {}", expert), "fewer experts a GPU", FieldSet(Field::expert),
+          [expert](Draft& d) { d.run.parallel.expert = expert; }};
+}
+
+/// Optimizer and parameters on the host, in a framework that can.
+Lever offload_everything(const Draft& draft, const Run& run) {
+  std::string flags = "--offload optimizer=cpu,parameters=cpu";
+  FieldSet fields(Field::offload, Field::offload_optimizer, Field::offload_parameters);
+  const bool move = !draft.given.has(Field::framework) && run.training.framework != Framework::fsdp;
+  const bool zero = run.training.framework == Framework::deepspeed;
+  if (zero) {
+    flags += " --zero 3";
+    fields.add(Field::zero_stage);
+  } else if (move) {
+    flags += " --framework fsdp";
+    fields.add(Field::framework);
+  }
+  return {std::move(flags), "states live in host memory", fields, [move, zero](Draft& d) {
+            d.run.training.offload.optimizer = d.run.training.offload.parameters = OffloadDevice::cpu;
+            if (zero) d.run.parallel.zero_stage = 3;
+            if (!zero && move) d.run.training.framework = Framework::fsdp;
+          }};
+}
+
+/// The default framework and with it the stack's constants may rest on what was changed.
+bool follow_framework(Draft& draft, const io::CatalogSource& catalog) {
+  const Framework before = draft.run.training.stack.framework;
+  if (!draft.given.has(Field::framework)) draft.run.training.framework = plan::default_framework(draft);
+  const Framework framework = draft.run.training.framework;
+  if (!draft.given.has(Field::stack) && framework != before) {
+    draft.run.training.stack = io::default_stack(framework, catalog);
+  }
+  return framework != before;
+}
+
+}  // namespace
+
+Change change_of(const Draft& draft, const std::vector<const Lever*>& levers, const io::CatalogSource& catalog) {
+  Change change{"", "", draft};
+  Draft& changed = change.draft;
+  const Framework before = draft.run.training.framework;
+  for (const Lever* const lever : levers) {
+    lever->set(changed);
+    changed.given |= lever->fields;
+    // As with flags: a degree of data parallelism that was stated gives way to the changed layout.
+    if (lever->fields.meets(FieldSet(Field::num_gpus, Field::tensor, Field::pipeline, Field::context))) {
+      changed.given.remove(Field::data);
+    }
+    change.flags += (change.flags.empty() ? "" : " ") + lever->flags;
+    if (!lever->reason.empty()) change.reason += (change.reason.empty() ? "" : ", ") + std::string(lever->reason);
+  }
+  follow_framework(changed, catalog);
+  const Framework after = changed.run.training.framework;
+  if (after != before) {
+    const std::string flag = fmt::format("--framework {}", name(after));
+    if (change.flags.find(flag) == std::string::npos) change.flags += " " + flag;
+    changed.given.add(Field::framework);
+    change.reason = fmt::format("{} in place of {}{}{}", name(after), name(before), change.reason.empty() ? "" : ": ",
+                                change.reason);
+  }
+  return change;
+}
+
+std::vector<Lever> single_levers(const Draft& draft, const Run& run, bool fits) {
+  Levers levers(draft, run, fits);
+  change_degrees(levers);
+  change_sharding(levers);
+  change_training(levers);
+  change_offload(levers);
+  return levers.take();
+}
+
+PairedLevers paired_levers(const Draft& draft, const Run& run) {
+  PairedLevers pairs;
+  const Parallel& now = run.parallel;
+  const Training& training = run.training;
+  const bool shards = shards_over_something(run);
+  if (training.recompute.mode != RecomputeMode::full) {
+    pairs.first.push_back(recompute_lever("full", RecomputeMode::full, "a layer keeps its input"));
+  }
+  if (training.micro_batch_size > 1) pairs.first.push_back(micro_batch_lever(1, "smaller activations"));
+  constexpr std::int64_t shortest = 512;
+  if (training.seq_length >= 2 * shortest) {
+    pairs.first.push_back({fmt::format("--seq {}", training.seq_length / 2), "half the sequence",
+                           FieldSet(Field::seq_length),
+                           [seq = training.seq_length / 2](Draft& d) { d.run.training.seq_length = seq; }});
+  }
+  for (int tensor = now.tensor * 2; tensor <= run.cluster.scale_up_domain; tensor *= 2) {
+    pairs.second.push_back(tensor_lever(tensor, "a part of each layer"));
+  }
+  const bool equal_layers = !draft.given.has(Field::layers_per_stage);
+  for (int pipeline = now.pipeline * 2;
+       equal_layers && pipeline <= std::min<std::int64_t>(run.model.layers(), run.num_gpus); pipeline *= 2) {
+    pairs.second.push_back(pipeline_lever(pipeline, "fewer layers a GPU"));
+  }
+  if (shards) {
+    for (Lever& lever : strongest_sharding(draft, run)) pairs.second.push_back(std::move(lever));
+  }
+  if (training.offload.optimizer == OffloadDevice::none) pairs.second.push_back(offload_everything(draft, run));
+  return pairs;
+}
+
+std::vector<std::vector<Lever>> lever_ladder(const Draft& draft, const Run& run) {
+  std::vector<std::vector<Lever>> ladder = {{}};
+  std::vector<Lever> recompute;
+  if (run.training.recompute.mode != RecomputeMode::full) {
+    recompute.push_back(recompute_lever("full", RecomputeMode::full, "a layer keeps its input"));
+    ladder.push_back(recompute);
+  }
+  for (Lever& lever : strongest_sharding(draft, run)) {
+    std::vector<Lever> both = recompute;
+    ladder.push_back({lever});
+    both.push_back(std::move(lever));
+    ladder.push_back(std::move(both));
+  }
+  // A model that data parallelism alone does not hold: split in the node, then over stages, and what is left sharded.
+  const Framework framework = run.training.framework;
+  if (draft.given.has(Field::framework) && framework != Framework::megatron && framework != Framework::textbook) {
+    return ladder;
+  }
+  const int node = std::min(run.cluster.scale_up_domain, run.cluster.gpus_per_node);
+  std::vector<Lever> split = recompute;
+  if (run.parallel.tensor < node) split.push_back(tensor_lever(node, "a part of each layer"));
+  if (run.model.has_experts()) split.push_back(expert_lever(run));
+  std::vector<Lever> sharded = split;
+  if (run.parallel.fsdp == Fsdp::none) {
+    if (run.parallel.zero_stage < 1) split.push_back(zero_lever(1, "sharded optimizer"));
+    sharded.push_back(fsdp_lever(draft, Fsdp::full_shard, "states are sharded", Framework::megatron));
+  }
+  ladder.push_back(split);
+  for (int pipeline = 2 * run.parallel.pipeline; pipeline <= 16; pipeline *= 2) {
+    std::vector<Lever> staged = split;
+    staged.push_back(pipeline_lever(pipeline, "fewer layers a GPU"));
+    ladder.push_back(std::move(staged));
+  }
+  ladder.push_back(std::move(sharded));
+  return ladder;
+}
+
+Lever more_gpus(int num_gpus) {
+  return {fmt::format("--gpus {}", num_gpus), "", FieldSet(Field::num_gpus),
+          [num_gpus](Draft& d) { d.run.num_gpus = num_gpus; }};
+}
+
+}  // namespace shardplan::cli

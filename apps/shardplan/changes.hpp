@@ -1,0 +1,49 @@
+// Changes of a run that may help it: each as flags to paste and as the run's new statement.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shardplan/io/catalog_source.hpp"
+#include "shardplan/plan/resolve.hpp"
+
+namespace shardplan::cli {
+
+/// One change as flags, and what it makes of the statement of the run.
+struct Change {
+  std::string flags;
+  std::string reason;
+  plan::Draft draft;
+};
+
+/// A part of a change: flags, the fields that then count as stated, and how they are set.
+struct Lever {
+  std::string flags;
+  std::string_view reason;
+  plan::FieldSet fields;
+  std::function<void(plan::Draft&)> set;
+};
+
+/// Applies levers to a statement. Where they move a framework that nobody stated, the flags and the reason say so: what
+/// is gained may then be the framework's doing.
+Change change_of(const plan::Draft& draft, const std::vector<const Lever*>& levers, const io::CatalogSource& catalog);
+
+/// Single steps from a run: for one that fits those that may be faster, for one that does not those that free memory.
+std::vector<Lever> single_levers(const plan::Draft& draft, const Run& run, bool fits);
+
+/// The strong levers of a run that no single step makes fit: the first of each pair, then what goes with it.
+struct PairedLevers {
+  std::vector<Lever> first;
+  std::vector<Lever> second;
+};
+PairedLevers paired_levers(const plan::Draft& draft, const Run& run);
+
+/// Sets of levers to try at more GPUs, the mildest first; the first is empty.
+std::vector<std::vector<Lever>> lever_ladder(const plan::Draft& draft, const Run& run);
+
+/// More GPUs with the layout of a replica as it is.
+Lever more_gpus(int num_gpus);
+
+}  // namespace shardplan::cli
