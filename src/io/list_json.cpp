@@ -5,7 +5,7 @@
 
 #include "shardplan/core/number_format.hpp"
 #include "shardplan/io/gpu_file.hpp"
-#include "shardplan/physics/optimizers.hpp"
+#include "shardplan/physics/optimizer_states.hpp"
 #include "shardplan/physics/parameters.hpp"
 #include "shardplan/schedule/summaries.hpp"
 
@@ -127,14 +127,24 @@ std::vector<std::string> schedule_items() {
 std::vector<std::string> optimizer_items() {
   std::vector<std::string> items;
   for (const Optimizer& optimizer : optimizers()) {
-    constexpr std::array<const char*, 3> forms = {"elementwise", "factored", "matrix_momentum"};
+    constexpr std::array<const char*, 9> forms = {"elementwise",    "block_quantized", "factored",
+                                                  "row_blocks",     "momentum",        "low_rank_factor",
+                                                  "preconditioned", "projected",       "block_coordinate"};
+    constexpr std::array<const char*, 4> scopes = {"none", "all", "hidden", "linear"};
     Json item;
     item["name"] = std::string(optimizer.name);
+    item["aliases"] = Json::array();
+    for (const OptimizerAlias& alias : optimizer_aliases()) {
+      if (alias.optimizer == optimizer.name) item["aliases"].push_back(std::string(alias.name));
+    }
     item["description"] = std::string(optimizer.description);
     item["form"] = forms[static_cast<std::size_t>(optimizer.form)];
-    item["state_tensors"] = optimizer.state_tensors;
-    item["fixed_bytes_per_parameter"] = optimizer.fixed_bytes;
+    item["matrices"] = scopes[static_cast<std::size_t>(optimizer.scope)];
+    item["state_tensors"] = optimizer.block > 0 ? 0.0 : optimizer.state_tensors;  // then all of it is fixed
+    item["matrix_state_tensors"] = optimizer.matrix_tensors;
+    item["fixed_bytes_per_parameter"] = optimizer.block > 0 ? elementwise_bytes(optimizer, 4) : optimizer.fixed_bytes;
     item["paged"] = optimizer.paged;
+    item["timed"] = optimizer.timed;
     item["source"] = std::string(optimizer.source);
     items.push_back(line(item));
   }

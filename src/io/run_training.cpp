@@ -114,18 +114,30 @@ void read_loss(SectionReader& section) {
 
 void read_optimizer(SectionReader& section) {
   const nlohmann::json* value = section.member(Field::optimizer);
-  if (value == nullptr) return;
+  if (value == nullptr) {
+    section.choice(Field::optimizer_impl, section.draft().run.training.optimizer_impl);
+    return;
+  }
   const std::string text = value->is_string() ? value->get<std::string>() : std::string();
   std::optional<std::string> known;
-  if (find_optimizer(text) != nullptr) {
-    known = text;
+  const NamedOptimizer found = parse_optimizer(text);
+  if (found.optimizer != nullptr) {
+    known = std::string(found.optimizer->name);
   } else {
     std::vector<std::string_view> names;
     for (const Optimizer& optimizer : optimizers()) names.push_back(optimizer.name);
+    std::vector<std::string_view> accepted = names;
+    for (const OptimizerAlias& alias : optimizer_aliases()) accepted.push_back(alias.name);
     section.problem(Field::optimizer,
-                    fmt::format("{} is not one of {}{}", quoted(*value), list_of(names), did_you_mean(text, names)));
+                    fmt::format("{} is not one of {}{}", quoted(*value), list_of(names), did_you_mean(text, accepted)));
   }
-  section.store(Field::optimizer, known, section.draft().run.training.optimizer);
+  Training& training = section.draft().run.training;
+  section.store(Field::optimizer, known, training.optimizer);
+  section.choice(Field::optimizer_impl, training.optimizer_impl);
+  // adamw_torch_fused and the like say it, unless the run does.
+  if (found.impl && !section.draft().given.has(Field::optimizer_impl)) {
+    section.store(Field::optimizer_impl, found.impl, training.optimizer_impl);
+  }
 }
 
 /// 0 and above, below 1.
@@ -224,7 +236,6 @@ void read_training(const nlohmann::json& training, std::string_view file, plan::
   section.store(Field::initialisation, section.object().word("initialisation", {"sharded", "full"}),
                 to.full_initialisation);
   read_optimizer(section);
-  section.choice(Field::optimizer_impl, to.optimizer_impl);
   read_recompute(section);
   section.choice(Field::attention, to.attention);
   read_loss(section);

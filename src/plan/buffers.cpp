@@ -77,10 +77,13 @@ Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stag
   if (w.rule.narrow_parameter_bytes == 0) {
     buffers.cached = narrow_copy_bytes(run) * (stage.weights.dense.narrow + stage.weights.expert.narrow);
   }
-  if (training.framework == Framework::ddp && parallel.dense_replicas() > 1 && !memory.gradient_bucket_views) {
+  const bool buckets = training.framework == Framework::ddp && parallel.dense_replicas() > 1 && w.rule.keeps_gradients;
+  if (buckets && !memory.gradient_bucket_views) {
     // DistributedDataParallel reduces copies of the gradients, in buckets that live as long as the model.
     const Weights& weights = stage.weights.dense;
-    buffers.lasting = w.rule.gradient_bytes * weights.trained + w.rule.adapter_gradient_bytes * weights.adapters;
+    const bool one_layer = w.optimizer->form == StateForm::block_coordinate && trains;
+    const double trained = one_layer ? stage.largest_layer : weights.trained;
+    buffers.lasting = w.rule.gradient_bytes * trained + w.rule.adapter_gradient_bytes * weights.adapters;
     buffers.collectives += buffers.lasting;
     buffers.at_loss += buffers.lasting;
   }

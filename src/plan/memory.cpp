@@ -42,24 +42,43 @@ bool checkpoints_layers(const Recompute& recompute) noexcept {
          recompute.mode == RecomputeMode::every_k || recompute.mode == RecomputeMode::ops;
 }
 
-/// Optimizer steps on one rank need this much more for a moment.
-double step_transient(const Run& run, const EstimateWorkspace& w, const Stage& stage,
-                      const StateBytes& states) noexcept {
+/// What one update holds for a moment in torch and the libraries beside it, bytes.
+double update_temporaries(const Run& run, const EstimateWorkspace& w, const Stage& stage, double trained) noexcept {
   const Training& training = run.training;
-  if (training.framework == Framework::textbook || training.framework == Framework::megatron) return 0;
-  if (training.offload.optimizer != OffloadDevice::none) return 0;
+  const Optimizer& optimizer = *w.optimizer;
+  const bool adapters = training.peft.active();
+  const double width = adapters ? w.rule.adapter_parameter_bytes : w.rule.parameter_bytes;
+  const double shards = adapters && !w.rule.adapters_sharded ? 1.0 : w.rule.parameter_shards;
+  const bool loop = optimizer.kernel == StepKernel::loop ||
+                    (optimizer.kernel == StepKernel::torch && training.optimizer_impl == OptimizerImpl::for_loop);
+  if (loop) {
+    // The denominator and the update of one tensor at a time; adapters are small beside anything.
+    return 2 * width *
+           std::max(stage.weights.dense.largest_tensor / shards,
+                    stage.weights.expert.largest_tensor / w.rule.expert_parameter_shards);
+  }
+  if (optimizer.kernel == StepKernel::torch && training.optimizer_impl == OptimizerImpl::foreach) {
+    // Copies of the parameters that train, in their own type.
+    return optimizer.foreach_copies * width * trained / shards;
+  }
+  return 0;
+}
+
+/// Optimizer steps on one rank need this much more for a moment.
+double step_transient(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
+  const Training& training = run.training;
+  if (training.framework == Framework::textbook || training.offload.optimizer != OffloadDevice::none) return 0;
   const double trained = stage.weights.dense.trained + stage.weights.dense.adapters + stage.weights.expert.trained +
                          stage.weights.expert.adapters;
-  if (trained <= 0) return 0;
+  if (trained <= 0 || w.optimizer->form == StateForm::block_coordinate) return 0;
+  const double matrix = std::max(stage.weights.dense.step_bytes, stage.weights.expert.step_bytes);
+  if (training.framework == Framework::megatron) return matrix;
   if (training.framework == Framework::deepspeed) {
     // The partition's gradient is copied to fp32 unless it is fp32 already.
-    return w.rule.gradient_bytes < 4 ? 4.0 * trained / w.rule.optimizer_shards : 0.0;
+    const bool copied = w.rule.keeps_gradients && w.rule.gradient_bytes < 4;
+    return matrix + (copied ? 4.0 * trained / w.rule.optimizer_shards : 0.0);
   }
-  if (training.optimizer_impl != OptimizerImpl::foreach) return 0;
-  // One more copy of the parameters that train, in their own type.
-  (void)states;
-  const double width = training.peft.active() ? w.rule.adapter_parameter_bytes : w.rule.parameter_bytes;
-  return width * trained / (training.peft.active() && !w.rule.adapters_sharded ? 1.0 : w.rule.parameter_shards);
+  return std::max(matrix, update_temporaries(run, w, stage, trained));
 }
 
 /// States that live elsewhere.
@@ -73,7 +92,7 @@ void put(OffloadDevice device, double bytes, Elsewhere& elsewhere) noexcept {
   if (device == OffloadDevice::nvme) elsewhere.nvme += bytes;
 }
 
-Elsewhere move_states(const Run& run, const EstimateWorkspace& w, StateBytes& states) noexcept {
+Elsewhere move_states(const Run& run, StateBytes& states) noexcept {
   Elsewhere elsewhere;
   const Offload& offload = run.training.offload;
   if (offload.optimizer != OffloadDevice::none) {
@@ -86,9 +105,9 @@ Elsewhere move_states(const Run& run, const EstimateWorkspace& w, StateBytes& st
       put(offload.optimizer, states.gradients, elsewhere);
       states.gradients = 0;
     }
-  } else if (w.optimizer != nullptr && w.optimizer->paged) {
-    elsewhere.host += states.optimizer;
-    states.optimizer = 0;
+  } else if (states.paged > 0) {
+    elsewhere.host += states.paged;
+    states.optimizer -= states.paged;
   }
   if (offload.parameters != OffloadDevice::none) {
     put(offload.parameters, states.parameters, elsewhere);
@@ -218,7 +237,7 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
   }
   {
     MemoryParts parts = r.base(true);
-    parts.transient = whole(step_transient(run, w, stage, r.states) + dummies + r.buffers.cached + r.workspaces);
+    parts.transient = whole(step_transient(run, w, stage) + dummies + r.buffers.cached + r.workspaces);
     parts.communication_buffers = whole(r.buffers.lasting);
     set(out, Moment::optimizer_step, parts);
   }
@@ -311,7 +330,7 @@ void estimate_memory(const Run& run, const EstimateWorkspace& w, Estimate& out) 
     e.forward_s = stage.forward_s;
     e.backward_s = stage.backward_s;
     RankMemory rank{run, w, static_cast<int>(i), stage, stage.states, buffers_of(run, w, stage), framework, workspaces};
-    const Elsewhere elsewhere = move_states(run, w, rank.states);
+    const Elsewhere elsewhere = move_states(run, rank.states);
     e.host_bytes = whole(elsewhere.host);
     e.nvme_bytes = whole(elsewhere.nvme);
     fill_moments(rank, e);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "shardplan/physics/optimizers.hpp"
 #include "shardplan/plan/saturate.hpp"
 #include "shardplan/schedule/shape.hpp"
 
@@ -129,6 +130,16 @@ void resolve_peft(const Draft& draft, Peft& peft) {
   fill(draft, Field::adapter_dtype, peft.adapter_dtype, DType::fp32);
 }
 
+/// What an optimizer is made for, where the run does not say otherwise.
+void optimizer_state_types(const Optimizer& optimizer, StateTypes& types) {
+  if (types.parameter == DType::fp32) return;
+  if (optimizer.gradient) types.gradient = *optimizer.gradient;
+  if (optimizer.master == MasterCopy::fp16) types.master = true;
+  if (optimizer.master != MasterCopy::none) return;
+  types.master = false;
+  types.optimizer_state = types.parameter;
+}
+
 Warnings resolve_states(const Draft& draft, const Parallel& parallel, Training& training) {
   Warnings warnings;
   const bool adapters = training.peft.active();
@@ -143,7 +154,12 @@ Warnings resolve_states(const Draft& draft, const Parallel& parallel, Training& 
   } else if (draft.given.has(Field::param_dtype)) {
     parameter = training.param_dtype;
   }
+  const Optimizer* optimizer = find_optimizer(training.optimizer);
+  if (optimizer != nullptr && optimizer->sixteen_bit_weights && !parameter) {
+    parameter = activation_dtype(training.precision);
+  }
   StateTypes types = default_state_types(training.framework, training.precision, parallel.zero_stage, parameter);
+  if (optimizer != nullptr) optimizer_state_types(*optimizer, types);
   if (draft.given.has(Field::master_weights) && training.master_weights && types.parameter == DType::fp32) {
     warnings.push_back({"master_weights_no_effect", std::string(name(Field::master_weights)),
                         "fp32 parameters have no second fp32 copy"});

@@ -29,26 +29,14 @@ void merge_shapes(const FixedList<MatrixShape, From>& from, FixedList<MatrixShap
 
 void add_unit(const Unit& unit, double times, Stage& stage) noexcept {
   Unit& total = stage.total;
-  const auto scaled = [times](const Weights& w) {
-    Weights s = w;
-    s.trained *= times;
-    s.trained_vectors *= times;
-    s.trained_factored *= times;
-    s.trained_hidden *= times;
-    s.narrow *= times;
-    s.frozen *= times;
-    s.frozen_norms *= times;
-    s.quantized *= times;
-    s.quantized_rows *= times;
-    s.adapters *= times;
-    s.adapter_vectors *= times;
-    return s;
-  };
-  stage.weights.dense += scaled(unit.weights.dense);
-  stage.weights.expert += scaled(unit.weights.expert);
+  stage.weights.dense += unit.weights.dense.times(times);
+  stage.weights.expert += unit.weights.expert.times(times);
   stage.states.parameters += times * unit.states.parameters;
   stage.states.gradients += times * unit.states.gradients;
   stage.states.optimizer += times * unit.states.optimizer;
+  stage.states.moments += times * unit.states.moments;
+  stage.states.paged += times * unit.states.paged;
+  total.matrix_step.add(unit.matrix_step, times);
   total.flop.forward += times * unit.flop.forward;
   total.flop.recompute += times * unit.flop.recompute;
   total.time.forward_s += times * unit.time.forward_s;
@@ -172,7 +160,6 @@ void build_stages(const Run& run, EstimateWorkspace& w) noexcept {
   w.backward.resize(static_cast<std::size_t>(virtual_stages));
   w.weight.resize(static_cast<std::size_t>(virtual_stages));
   w.activation.resize(static_cast<std::size_t>(virtual_stages));
-  const double width = bytes_of(run.training.optimizer_state_dtype);
   for (int rank = 0; rank < ranks; ++rank) {
     Stage& stage = w.stages[static_cast<std::size_t>(rank)];
     stage = Stage{};
@@ -194,7 +181,10 @@ void build_stages(const Run& run, EstimateWorkspace& w) noexcept {
       stage.backward_s += chunk.backward_s;
     }
     if (!rounds_per_unit(run.training.framework)) {
-      stage.states = state_bytes(w.rule, stage.weights, *w.optimizer, width);
+      stage.states = state_bytes(w.rule, stage.weights, *w.optimizer);
+    }
+    if (w.optimizer->form == StateForm::block_coordinate && !run.training.peft.active()) {
+      stage.states += active_layer_bytes(w.rule, stage.largest_layer);
     }
   }
 }

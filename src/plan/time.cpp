@@ -18,23 +18,66 @@ double trained_here(const Stage& stage) noexcept {
 
 /// Elements that this rank's optimizer steps over.
 double stepped(const EstimateWorkspace& w, const Stage& stage) noexcept {
+  if (w.optimizer->form == StateForm::block_coordinate && stage.weights.dense.adapters <= 0) {
+    return stage.largest_layer / w.rule.optimizer_shards;
+  }
   const double dense = stage.weights.dense.trained + stage.weights.dense.adapters;
   const double expert = stage.weights.expert.trained + stage.weights.expert.adapters;
   return dense / w.rule.optimizer_shards + expert / w.rule.expert_optimizer_shards;
 }
 
+/// Bytes that stepping one parameter moves through HBM, its moments apart: the gradient, the master copy, the weight.
+double moved_bytes(double weight, double gradient, double master) noexcept {
+  // An fp32 master copy is the weight; what holds the rest of its bits, or is no copy, is read beside the weight.
+  return gradient + 2 * master + (master >= 4 ? weight : 2 * weight);
+}
+
+/// Bytes that this optimizer moves over those of AdamW with fp32 moments on the same weights and gradients, which is
+/// what a stack's constant was measured with.
+double moved_of_adamw(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
+  constexpr double fp32_moments = 8;
+  const Training& training = run.training;
+  const bool adapters = training.peft.active();
+  const double weight = adapters ? w.rule.adapter_parameter_bytes : w.rule.parameter_bytes;
+  const double gradient = bytes_of(training.grad_dtype);
+  const double master = adapters ? w.rule.adapter_master_bytes : w.rule.master_bytes;
+  const DType type = adapters ? training.peft.adapter_dtype : training.param_dtype;
+  const double elements = stepped(w, stage);
+  double moments = adapters ? w.rule.adapter_moment_bytes : w.rule.moment_bytes;
+  if (w.optimizer->per_tensor() && elements > 0) moments = stage.states.moments / elements;
+  const bool copies = w.optimizer->master == MasterCopy::framework ? master > 0 : type != DType::fp32;
+  const double adamw = moved_bytes(weight, gradient, copies ? 4 : 0) + 2 * fp32_moments;
+  return (moved_bytes(weight, gradient, master) + 2 * moments) / adamw;
+}
+
+/// Products of the update, dealt out among the ranks that share the states; a matrix is on one of them.
+double shared_step_seconds(const EstimateWorkspace& w, const MatrixStepTime& time) noexcept {
+  const double shared = time.dense_s / w.rule.optimizer_shards + time.expert_s / w.rule.expert_optimizer_shards;
+  return std::max(shared, time.largest_s);
+}
+
 double optimizer_seconds(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
   if (trained_here(stage) <= 0) return 0;
   const StackTiming& timing = run.training.stack.timing;
-  const double fraction =
-      run.training.offload.optimizer == OffloadDevice::none ? 1.0 : 1.0 - run.training.offload.optimizer_fraction;
-  const double bytes = timing.optimizer_bytes_per_parameter * stepped(w, stage) * std::max(0.0, fraction);
-  return memory_seconds(run.cluster.gpu, bytes) + timing.optimizer_fixed_s;
+  const double fraction = std::max(
+      0.0, run.training.offload.optimizer == OffloadDevice::none ? 1.0 : 1.0 - run.training.offload.optimizer_fraction);
+  const double bytes =
+      timing.optimizer_bytes_per_parameter * moved_of_adamw(run, w, stage) * stepped(w, stage) * fraction;
+  return memory_seconds(run.cluster.gpu, bytes) + fraction * shared_step_seconds(w, stage.total.matrix_step) +
+         timing.optimizer_fixed_s;
 }
 
 double pcie_bandwidth(const Cluster& cluster) noexcept {
   if (cluster.host.pcie_bandwidth > 0) return cluster.host.pcie_bandwidth;
   return cluster.gpu.pcie_bandwidth > 0 ? cluster.gpu.pcie_bandwidth : 25e9;
+}
+
+/// Pages that the card has no room for at the peak leave it and come back each step.
+double paging_seconds(const Run& run, const Stage& stage, const StageEstimate& memory, double capacity) noexcept {
+  const double room = capacity - static_cast<double>(memory.reserved_bytes + memory.peak().framework);
+  const double moved = stage.states.paged - std::max(0.0, room);
+  if (moved <= 0 || run.training.offload.optimizer != OffloadDevice::none) return 0;
+  return 2 * moved / pcie_bandwidth(run.cluster);
 }
 
 /// Transfers over PCIe and NVMe, and the CPU's optimizer step, less what the backward pass hides.
@@ -118,7 +161,8 @@ void estimate_time(const Run& run, const EstimateWorkspace& w, Estimate& out) no
     // Every stage waits for the slowest one's tail.
     data_exposed = std::max(data_exposed, stage.data_exposed_s);
     optimizer = std::max(optimizer, optimizer_seconds(run, w, stage));
-    offload = std::max(offload, offload_seconds(run, w, stage, compute + recompute));
+    const double paging = paging_seconds(run, stage, out.stages[i], static_cast<double>(out.capacity_bytes));
+    offload = std::max(offload, offload_seconds(run, w, stage, compute + recompute) + paging);
   }
   double mean_data = 0;
   for (const Stage& stage : w.stages) mean_data += stage.data_exposed_s / ranks;

@@ -103,7 +103,7 @@ MadeGradient made_gradient(const Run& run) noexcept {
 
 double causal_share(const Symbols<double>& v) noexcept { return v.keys > 0 ? v.keys_causal / v.keys : 0.5; }
 
-Unit layer_unit(const Run& run, const Topology& topology, const LayerKind& kind, bool frozen_input,
+Unit layer_unit(const Run& run, const EstimateWorkspace& w, const LayerKind& kind, bool frozen_input,
                 const Recompute& recompute) noexcept {
   Unit unit;
   const Symbols<double> v = symbols_for(run, kind);
@@ -111,7 +111,8 @@ Unit layer_unit(const Run& run, const Topology& topology, const LayerKind& kind,
   OperatorList<double> list;
   layer_operators(v, o, kind, run.parallel.context, run.parallel.expert_tensor, list);
   const bool again = recomputes_layers(recompute);
-  unit.weights = fold_weights(list);
+  unit.weights = fold_weights(list, w.counting);
+  unit.matrix_step = matrix_step_time(run, w.counting, list);
   const double input_width =
       frozen_input && quantized_stream_is_fp32(run) ? bytes_of(activation_dtype(run.training.precision)) : v.w_r;
   const double checkpoint = input_width * v.s * v.b / (v.c * v.t_sp) * v.h;
@@ -120,7 +121,7 @@ Unit layer_unit(const Run& run, const Topology& topology, const LayerKind& kind,
   unit.flop = fold_flop(list, recompute, again);
   unit.time = unit_seconds(run, list, causal_share(v), again);
   unit.transient = layer_transient(v, o, kind, list, recompute, made_gradient(run));
-  fold_collectives(run, topology, list, again, static_cast<double>(kind.mlp.top_k), unit);
+  fold_collectives(run, w.topology, list, again, static_cast<double>(kind.mlp.top_k), unit);
   collect_shapes(list, unit);
   // A pass is never shorter than the host needs to launch it.
   const StackTiming& timing = run.training.stack.timing;
@@ -164,7 +165,7 @@ void build_ends(const Run& run, EstimateWorkspace& w) noexcept {
 
   OperatorList<double> list;
   embedding_operators(v, o, model, trains, list);
-  ends.embedding.weights = fold_weights(list);
+  ends.embedding.weights = fold_weights(list, w.counting);
   ends.embedding.bytes = fold_saved(list, Recompute{}, 0, 0);
   ends.embedding.time = unit_seconds(run, list, 0.5, false);
   ends.embedding.flop = fold_flop(list, Recompute{}, false);
@@ -181,7 +182,7 @@ void build_ends(const Run& run, EstimateWorkspace& w) noexcept {
 
   list = OperatorList<double>{};
   final_norm_operators(v, o, model, list);
-  ends.final_norm.weights = fold_weights(list);
+  ends.final_norm.weights = fold_weights(list, w.counting);
   ends.final_norm.bytes = fold_saved(list, Recompute{}, 0, 0);
   ends.final_norm.time = unit_seconds(run, list, 0.5, false);
 
@@ -191,7 +192,7 @@ void build_ends(const Run& run, EstimateWorkspace& w) noexcept {
   LayerOptions head_options = o;
   head_options.autocast_copies = autocast_over_fp32(run);
   head_operators(v, head_options, model, loss, trains, shares_table, list);
-  ends.head.weights = fold_weights(list);
+  ends.head.weights = fold_weights(list, w.counting);
   ends.head.bytes = fold_saved(list, Recompute{}, 0, 0);
   ends.head.flop = fold_flop(list, Recompute{}, false);
   ends.head.time = unit_seconds(run, list, 0.5, false);
@@ -224,9 +225,12 @@ void build_ends(const Run& run, EstimateWorkspace& w) noexcept {
     const double times = static_cast<double>(model.mtp_layers);
     const double projection = 2.0 * v.h * v.h;
     ends.mtp.weights.dense.trained += projection + 3.0 * v.h;
-    ends.mtp.weights.dense.trained_vectors += 3.0 * v.h;
-    ends.mtp.weights.dense.trained_hidden += projection;
-    ends.mtp.weights.dense.trained_factored += 3.0 * v.h;
+    add_tensors(w.counting, TensorRole::hidden, v.h, 2.0 * v.h, 1, ends.mtp.weights.dense);
+    add_tensors(w.counting, TensorRole::vector, v.h, 1, 3, ends.mtp.weights.dense);
+    if (treats(w.counting.optimizer->scope, TensorRole::hidden)) {
+      const double step = matrix_step_seconds(run, w.counting, v.h, 2.0 * v.h);
+      ends.mtp.matrix_step.add({step, 0, step}, 1);
+    }
     ends.mtp.bytes.saved += 3.0 * hidden / v.t_sp;
     ends.mtp.bytes.kept += 3.0 * hidden / v.t_sp;
     ends.mtp.flop.forward += 2.0 * tokens * projection + ends.head.flop.forward;
@@ -248,7 +252,9 @@ void build_ends(const Run& run, EstimateWorkspace& w) noexcept {
     ends.mtp.forward_exposed_s += ends.head.forward_exposed_s;
     ends.mtp.backward_exposed_s += ends.head.backward_exposed_s;
     if (times > 1) {
-      UnitWeights more = ends.mtp.weights;
+      const UnitWeights more = ends.mtp.weights;
+      const MatrixStepTime step = ends.mtp.matrix_step;
+      ends.mtp.matrix_step.add(step, times - 1);
       for (std::int64_t i = 1; i < model.mtp_layers; ++i) ends.mtp.weights += more;
       for (CollectiveSum& sum : ends.mtp.collectives) {
         sum.calls *= times;
@@ -287,7 +293,8 @@ double layer_call_seconds(const Run& run, const Topology& topology, const LayerC
 void build_units(const Run& run, EstimateWorkspace& w) noexcept {
   w.topology = topology_of(run);
   w.rule = state_rule(run);
-  w.optimizer = find_optimizer(run.training.optimizer);
+  w.counting = state_counting(run);
+  w.optimizer = w.counting.optimizer;
   const std::size_t count = run.model.kinds.size();
   w.kinds.resize(count);
   const bool adapted_tables =
@@ -297,14 +304,13 @@ void build_units(const Run& run, EstimateWorkspace& w) noexcept {
   w.not_recomputed.resize(partly ? count : 0);
   for (std::size_t i = 0; i < count; ++i) {
     const LayerKind& kind = run.model.kinds[i];
-    w.kinds[i] = layer_unit(run, w.topology, kind, false, run.training.recompute);
-    if (!w.frozen_input.empty()) w.frozen_input[i] = layer_unit(run, w.topology, kind, true, run.training.recompute);
-    if (partly) w.not_recomputed[i] = layer_unit(run, w.topology, kind, false, Recompute{});
+    w.kinds[i] = layer_unit(run, w, kind, false, run.training.recompute);
+    if (!w.frozen_input.empty()) w.frozen_input[i] = layer_unit(run, w, kind, true, run.training.recompute);
+    if (partly) w.not_recomputed[i] = layer_unit(run, w, kind, false, Recompute{});
   }
   build_ends(run, w);
   if (!rounds_per_unit(run.training.framework)) return;
-  const double width = bytes_of(run.training.optimizer_state_dtype);
-  const auto fill = [&](Unit& unit) { unit.states = state_bytes(w.rule, unit.weights, *w.optimizer, width); };
+  const auto fill = [&](Unit& unit) { unit.states = state_bytes(w.rule, unit.weights, *w.optimizer); };
   for (Unit& unit : w.kinds) fill(unit);
   for (Unit& unit : w.frozen_input) fill(unit);
   for (Unit& unit : w.not_recomputed) fill(unit);

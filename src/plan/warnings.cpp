@@ -112,6 +112,16 @@ void memory_warnings(const Run& run, const Estimate& estimate, Warnings& warning
   }
 }
 
+void optimizer_warnings(const Run& run, Warnings& warnings) {
+  const Optimizer* optimizer = find_optimizer(run.training.optimizer);
+  if (optimizer == nullptr || optimizer->timed) return;
+  warnings.push_back(
+      {"optimizer_time_unknown", "/training/optimizer",
+       fmt::format("the memory of {} is modelled, its step time is not: optimizer_s is what AdamW would take for the "
+                   "bytes that {} keeps",
+                   optimizer->name, optimizer->name)});
+}
+
 }  // namespace
 
 /// A stack of one FSDP under the other: its constants are those of its own.
@@ -130,6 +140,7 @@ Warnings warnings_of(const Run& run, const Estimate& estimate) {
   stack_warnings(run, warnings);
   layout_warnings(run, estimate, warnings);
   memory_warnings(run, estimate, warnings);
+  optimizer_warnings(run, warnings);
   if (!run.cluster.gpu.gemm.measured) {
     warnings.push_back(
         {"no_efficiency_table", "/cluster/gpu",

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "shardplan/core/number_format.hpp"
-#include "shardplan/physics/optimizers.hpp"
+#include "shardplan/physics/optimizer_states.hpp"
 #include "shardplan/physics/parameters.hpp"
 #include "shardplan/report/number.hpp"
 #include "shardplan/schedule/summaries.hpp"
@@ -34,12 +34,20 @@ std::string overlap_text(const Overlap& overlap) {
 }
 
 std::string state_text(const Optimizer& optimizer) {
+  constexpr double fp32 = 4;
+  const std::string matrices = fmt::format("{:.7g}", fp32 * optimizer.matrix_tensors);
   switch (optimizer.form) {
-    case StateForm::factored: return "rows + columns";
-    case StateForm::matrix_momentum: return "4 or 8";
-    case StateForm::elementwise: break;
+    case StateForm::factored: return optimizer.matrix_tensors > 0 ? matrices + " + sides" : "rows + columns";
+    case StateForm::row_blocks: return matrices + " + rows";
+    case StateForm::momentum: return matrices + " or 8";
+    case StateForm::low_rank_factor: return matrices + " + factor";
+    case StateForm::preconditioned: return matrices + " + squares";
+    case StateForm::projected: return optimizer.rank == ProjectionRank::one ? "rank 1" : "rank h/4";
+    case StateForm::block_coordinate: return "one layer's";
+    case StateForm::elementwise:
+    case StateForm::block_quantized: break;
   }
-  return fmt::format("{:.7g}", 4 * optimizer.state_tensors + optimizer.fixed_bytes);
+  return fmt::format("{:.7g}", elementwise_bytes(optimizer, fp32) + optimizer.replica_share_bytes);
 }
 
 }  // namespace
@@ -113,17 +121,19 @@ Table schedules_table(int width) {
 }
 
 Table optimizers_table(int width) {
-  constexpr int taken = 36;
+  constexpr int taken = 55;
   Table table({{"name"},
                {"B/parameter", Align::right, "", 0, "state_bytes_per_parameter"},
-               {"paged", Align::left, "", 2},
+               {"paged", Align::left, "", 3},
+               {"timed", Align::left, "", 0},
                {"what it keeps", Align::left, "", 0, "description"},
                {"source", Align::left, "", 1}});
   for (const Optimizer& optimizer : optimizers()) {
-    table.add({optimizer.name, state_text(optimizer), optimizer.paged ? "yes" : "no",
+    table.add({optimizer.name, state_text(optimizer), optimizer.paged ? "yes" : "no", optimizer.timed ? "yes" : "no",
                cut_to_page(optimizer.description, width, taken), optimizer.source});
   }
   table.add_note("with fp32 states; weights, gradients and a master copy come on top");
+  table.add_note("sides: 4 bytes a row and column; squares: of a matrix' sides; not timed: memory only");
   return table;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "facts.hpp"
+#include "shardplan/physics/optimizers.hpp"
 
 namespace shardplan::report {
 namespace {
@@ -39,8 +40,15 @@ bool is_round(double value) noexcept {
 }
 
 std::string optimizer_words(const Training& training) {
+  const Optimizer* optimizer = find_optimizer(training.optimizer);
+  const bool remainder = optimizer != nullptr && optimizer->master == MasterCopy::remainder;
+  const bool half = optimizer != nullptr && optimizer->master == MasterCopy::fp16;
   std::string words =
       training.master_weights ? "fp32 master, " : std::string(name(training.optimizer_state_dtype)) + " ";
+  if (training.master_weights && half) words = "fp16 master, ";
+  if (training.master_weights && remainder && training.param_dtype == DType::bf16) {
+    return fmt::format("master remainder, {} m, v", name(training.optimizer_state_dtype));
+  }
   if (training.optimizer == "adam" || training.optimizer == "adamw") return words + "m, v";
   if (training.master_weights) return words + training.optimizer;
   return training.optimizer;

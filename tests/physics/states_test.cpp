@@ -17,8 +17,7 @@ StateBytes states(const std::string& snippet) {
   const Run run = test::run_of(snippet);
   UnitWeights unit;
   unit.dense.trained = parameters;
-  return state_bytes(state_rule(run), unit, *find_optimizer(run.training.optimizer),
-                     bytes_of(run.training.optimizer_state_dtype));
+  return state_bytes(state_rule(run), unit, *find_optimizer(run.training.optimizer));
 }
 
 }  // namespace
@@ -65,7 +64,7 @@ TEST_CASE("Megatron's distributed optimizer pads its buffer to lcm(N, 128)") {
       test::run_of(R"({"num_gpus": 8, "parallel": {"zero_stage": 1}, "training": {"framework": "megatron"}})");
   UnitWeights unit;
   unit.dense.trained = 1001;
-  const StateBytes bytes = state_bytes(state_rule(run), unit, *find_optimizer("adamw"), 4);
+  const StateBytes bytes = state_bytes(state_rule(run), unit, *find_optimizer("adamw"));
   CHECK(bytes.parameters == 2 * 1024);
   CHECK(bytes.gradients == 4 * 1024);
   CHECK(bytes.optimizer == 12 * 1024 / 8);
@@ -77,7 +76,7 @@ TEST_CASE("frozen weights have neither gradients nor states") {
   UnitWeights unit;
   unit.dense.quantized = 64.0 * 256 * 100;
   unit.dense.frozen = 1000;
-  const StateBytes bytes = state_bytes(state_rule(run), unit, *find_optimizer("adamw"), 4);
+  const StateBytes bytes = state_bytes(state_rule(run), unit, *find_optimizer("adamw"));
   CHECK(bytes.gradients == 0);
   CHECK(bytes.optimizer == 0);
   // 4 bits, an 8-bit maximum per 64 and an fp32 one per 256 of those (Dettmers et al. 2023).

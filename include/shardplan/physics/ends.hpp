@@ -12,6 +12,8 @@ template <class N>
 void adapt_table(const Symbols<N>& v, const LayerOptions& o, MatrixId id, N tokens, N width, Operator<N>& op) {
   if (!contains(o.adapted, id)) return;
   op.adapter_parameters = v.r * (op.rows + width);
+  op.adapted = adapts_whole_product;
+  op.adapter_rank = v.r;
   op.saved = op.saved + v.w_a * v.r * tokens;
   op.forward_flop = 2.0 * tokens * v.r * width;
   op.input_gradient_flop = op.forward_flop;
@@ -36,7 +38,6 @@ void embedding_operators(const Symbols<N>& v, const LayerOptions& o, const Model
   table.rows = v.V / v.t;
   table.cols = width;
   table.matrices = 1.0;
-  table.factored = table.rows + table.cols;
   table.saved = 8.0 * tokens;
   table.forward_bytes = 2.0 * v.w * tokens * v.h;
   table.backward_bytes = 2.0 * table.forward_bytes;
@@ -51,7 +52,6 @@ void embedding_operators(const Symbols<N>& v, const LayerOptions& o, const Model
     position.rows = static_cast<double>(model.position_rows);
     position.cols = v.h;
     position.matrices = 1.0;
-    position.factored = position.rows + position.cols;
     position.parameters = position.rows * v.h;
     position.saved = 8.0 * v.s / v.c;
     adapt_table(v, o, MatrixId::position_embeddings, tokens, v.h, position);
@@ -190,7 +190,6 @@ void head_operators(const Symbols<N>& v, const LayerOptions& o, const Model& mod
   if (!head_trains) op.saved = op.saved + v.w * head.input_tokens * width;  // contract: the input counts either way
   if (weight_is_embedding) {
     op.parameters = op.biases;
-    op.factored = 0.0;
   }
   list.operators.add(op);
   Operator<N> cost;

@@ -5,25 +5,35 @@
 
 #include "shardplan/core/run.hpp"
 #include "shardplan/physics/operator.hpp"
+#include "shardplan/physics/optimizer_states.hpp"
 
 namespace shardplan {
 
 /// Weights of one unit (a layer, or an end of the model) on one rank, before data sharding. Elements.
 struct Weights {
-  double trained = 0;           ///< base weights that receive gradients
-  double trained_vectors = 0;   ///< of them, norms, biases and the like
-  double trained_factored = 0;  ///< sum of rows + columns of the trained matrices
-  double trained_hidden = 0;    ///< of `trained`, elements of hidden matrices (not embedding, head, vectors)
-  double narrow = 0;            ///< of `trained`, elements of the matrices that fp8 and nvfp4 runs multiply narrow
-  double frozen = 0;            ///< kept in 16 bit
-  double frozen_norms = 0;      ///< of them, norm weights (k-bit preparation makes these fp32)
-  double quantized = 0;         ///< stored as peft.quant says
-  double quantized_rows = 0;    ///< rows of these matrices (int8 scales)
+  double trained = 0;         ///< base weights that receive gradients
+  double narrow = 0;          ///< of `trained`, elements of the matrices that fp8 and nvfp4 runs multiply narrow
+  double frozen = 0;          ///< kept in 16 bit
+  double frozen_norms = 0;    ///< of them, norm weights (k-bit preparation makes these fp32)
+  double quantized = 0;       ///< stored as peft.quant says
+  double quantized_rows = 0;  ///< rows of these matrices (int8 scales)
   double adapters = 0;
-  double adapter_vectors = 0;
+
+  // Where the optimizer's states are counted tensor by tensor (Optimizer::per_tensor). Bytes before data sharding.
+  double counted = 0;        ///< of `trained`, elements so counted
+  double counted_bytes = 0;  ///< their states
+  double treated = 0;        ///< of `counted`, elements of matrices that the optimizer's form is about
+  double adapter_counted = 0;
+  double adapter_counted_bytes = 0;
+  double unpaged_bytes = 0;   ///< of both, states of tensors too small to page
+  double largest_bytes = 0;   ///< states of the largest treated matrix
+  double step_bytes = 0;      ///< the most that stepping one matrix holds on the side
+  double largest_tensor = 0;  ///< elements of the largest tensor that trains, adapters apart
 
   double held() const noexcept { return trained + frozen + quantized + adapters; }
   Weights& operator+=(const Weights& other) noexcept;
+  /// That many such units: sums grow, the largest stays.
+  Weights times(double count) const noexcept;
 };
 
 struct UnitWeights {
@@ -32,7 +42,14 @@ struct UnitWeights {
   UnitWeights& operator+=(const UnitWeights& other) noexcept;
 };
 
-UnitWeights fold_weights(const OperatorList<double>& list) noexcept;
+UnitWeights fold_weights(const OperatorList<double>& list, const StateCounting& counting = {}) noexcept;
+
+/// What an operator's matrices are to an optimizer.
+TensorRole role_of(const Operator<double>& op) noexcept;
+
+/// Adds trained tensors, `count` of rows x cols each (a vector: cols 1).
+void add_tensors(const StateCounting& counting, TensorRole role, double rows, double cols, double count,
+                 Weights& weights) noexcept;
 
 /// Bytes of one layer that one microbatch keeps.
 struct SavedBytes {

@@ -31,6 +31,9 @@ enum class Covered : std::uint8_t { none, core_attn, layernorm, mlp, moe_act, mo
 /// How a weight matrix is spread over the ranks of a layer.
 enum class Shard : std::uint8_t { replicated, tensor, expert };
 
+/// In Operator::adapted: one low-rank adapter serves the rows of the whole product, or a table.
+inline constexpr std::uint8_t adapts_whole_product = 0x80;
+
 template <class N>
 struct Operator {
   std::string_view name;
@@ -46,12 +49,16 @@ struct Operator {
   bool vector = false;     ///< norms, biases, sinks: not a matrix
 
   // Weights of this rank, before any data sharding.
-  N parameters{};          ///< matrix and bias elements
-  N biases{};              ///< the bias elements among them (all of them, for a vector)
-  N adapter_parameters{};  ///< low-rank adapters, always trained
-  N rows{}, cols{};        ///< of one matrix (0: a vector)
-  N matrices{};            ///< how many of them
-  N factored{};            ///< sum of rows + columns over the matrices as the model names them (q, k and v apart)
+  N parameters{};                 ///< matrix and bias elements
+  N biases{};                     ///< the bias elements among them (all of them, for a vector)
+  N adapter_parameters{};         ///< low-rank adapters, always trained
+  N rows{}, cols{};               ///< of one matrix (0: a vector)
+  N matrices{};                   ///< how many of them
+  std::array<N, 3> named_rows{};  ///< rows of each matrix as the model names them (q, k and v apart); none: `rows`
+  std::uint8_t named = 0;         ///< how many names
+  std::uint8_t adapted = 0;       ///< bit i: the i-th of them has a low-rank adapter; or all as one
+  N adapter_rank{};
+  std::uint8_t vectors = 1;  ///< tensors that `biases` is the sum of, per matrix
 
   // Saved for backward, bytes.
   N saved{};             ///< without recomputation

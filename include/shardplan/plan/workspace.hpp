@@ -8,6 +8,7 @@
 #include "shardplan/core/run.hpp"
 #include "shardplan/physics/ends.hpp"
 #include "shardplan/physics/fold.hpp"
+#include "shardplan/physics/optimizer_work.hpp"
 #include "shardplan/physics/optimizers.hpp"
 #include "shardplan/physics/states.hpp"
 #include "shardplan/physics/timing.hpp"
@@ -44,6 +45,7 @@ struct Unit {
   UnitFlop flop;
   UnitTime time;
   LayerTransient transient;
+  MatrixStepTime matrix_step;  ///< products of the optimizer's update, once a step
   CollectiveSums collectives{};
   double forward_exposed_s = 0;       ///< communication that the forward pass waits for
   double backward_exposed_s = 0;      ///< and the backward pass with its recomputation
@@ -100,6 +102,7 @@ struct Stage {
 struct EstimateWorkspace {
   Topology topology;
   StateRule rule;
+  StateCounting counting;
   const Optimizer* optimizer = nullptr;
   std::vector<Unit> kinds;           ///< by layer kind
   std::vector<Unit> frozen_input;    ///< the same behind a frozen embedding

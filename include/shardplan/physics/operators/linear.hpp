@@ -60,7 +60,9 @@ Operator<N> linear(const Symbols<N>& v, const LayerOptions& o, const LinearSpec<
   const N in_local = spec.in / spec.in_divisor;
   N out_local = 0.0, copies = 0.0, adapter_outputs = 0.0;
   bool any_plain_adapter = false, any_adapter = false;
-  const auto adapt = [&](N out) {
+  const auto adapt = [&](N out, std::uint8_t which) {
+    op.adapted = static_cast<std::uint8_t>(op.adapted | which);
+    op.adapter_rank = v.r;
     any_adapter = true;
     op.adapter_parameters = op.adapter_parameters + v.r * (in_local + out);
     adapter_outputs = adapter_outputs + v.w_a * v.r * spec.tokens;
@@ -81,16 +83,18 @@ Operator<N> linear(const Symbols<N>& v, const LayerOptions& o, const LinearSpec<
   for (const NamedMatrix<N>& matrix : matrices) {
     const N out = matrix.out / matrix.divisor;
     out_local = out_local + out;
-    op.factored = op.factored + out + in_local;
-    if (contains(o.adapted, matrix.id) && !one_adapter) adapt(out);
+    const auto which = static_cast<std::uint8_t>(1U << op.named);
+    op.named_rows[op.named++] = out;
+    if (contains(o.adapted, matrix.id) && !one_adapter) adapt(out, which);
   }
-  if (one_adapter) adapt(out_local);
+  if (one_adapter) adapt(out_local, adapts_whole_product);
   op.rows = out_local;
   op.cols = in_local;
   op.matrices = 1.0;
   op.parameters = out_local * in_local;
   if (spec.bias) {
     op.biases = out_local;  // a row cut leaves the outputs whole, and with them the bias
+    op.vectors = op.named;
     op.parameters = op.parameters + op.biases;
   }
   const bool base_keeps = o.base_trains || any_plain_adapter || (o.quantized && o.quantized_keeps_input) ||

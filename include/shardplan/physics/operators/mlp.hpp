@@ -87,7 +87,6 @@ void spread_over_experts(Operator<N>& op, N rows, N local_experts) {
   op.parameters = op.parameters * local_experts;
   op.biases = op.biases * local_experts;
   op.adapter_parameters = op.adapter_parameters * local_experts;
-  op.factored = op.factored * local_experts;
   op.matrices = local_experts;
   op.m = rows / local_experts;
   op.batch = local_experts;

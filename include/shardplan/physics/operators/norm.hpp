@@ -36,6 +36,7 @@ Operator<N> norm_operator(const Symbols<N>& v, const LayerOptions& o, const Norm
   op.parameters = spec.weights;
   op.biases = spec.weights;
   const bool layer_norm = o.norm != Norm::rmsnorm;
+  op.vectors = layer_norm ? 2 : 1;
   const N statistics = (layer_norm ? N(8.0) : N(4.0)) * spec.statistics_rows;
   if (spec.input_needs_gradient || o.base_trains) {
     if (o.kernels.norm == NormKernel::naive && !layer_norm) {
