@@ -7,6 +7,7 @@
 #include "shardplan/core/diagnostic.hpp"
 #include "shardplan/physics/topology.hpp"
 #include "shardplan/plan/estimate.hpp"
+#include "shardplan/plan/fields.hpp"
 #include "shardplan/plan/workspace.hpp"
 
 namespace shardplan {

@@ -282,8 +282,9 @@ TEST_CASE("names are given without regard to case") {
 
 TEST_CASE("a field of a named GPU can be set: the run has a copy of it") {
   shardplan::io::RunInput input = shardplan::io::run_input_from_json(test::run_text("{}"));
-  input.overrides.push_back({"/cluster/gpu/memory_gib", "96", "--set"});
+  input.overrides.push_back({"/cluster/gpu/memory_cuda_gib", "96", "--set"});
   const shardplan::io::ReadRun read = shardplan::io::read_run(input, shardplan::catalog::builtin_catalog());
   CHECK(test::problem_lines(read.problems).empty());
   CHECK(read.run.cluster.gpu.name == "H100-SXM-80GB");
+  CHECK(read.run.cluster.gpu.memory_cuda_bytes == 96.0 * 1024 * 1024 * 1024);
 }
