@@ -105,6 +105,30 @@ TEST_CASE("every microbatch passes every stage once, in order, with its messages
   }
 }
 
+TEST_CASE("a step simulated without its timeline is the same step") {
+  const auto kind = static_cast<ScheduleKind>(GENERATE(range(0, static_cast<int>(kinds))));
+  Random random(17 + static_cast<unsigned>(kind));
+  PipelineWorkspace workspace, other;
+  PipelineResult with, without;
+  Timeline timeline;
+  for (int round = 0; round < 100; ++round) {
+    Case c = random_case(random, kind);
+    for (double& time : c.times.forward) time += 1.0 / 3;  // sums that round
+    CAPTURE(name(kind), c.shape.p, c.shape.m, c.shape.v, c.spec.p2p, round);
+    simulate(c.spec, workspace, with, timeline);
+    simulate(c.spec, other, without);
+    CHECK(with.makespan == without.makespan);
+    CHECK(with.max_span == without.max_span);
+    CHECK(with.busy == without.busy);
+    CHECK(with.idle == without.idle);
+    CHECK(with.exposed_p2p == without.exposed_p2p);
+    CHECK(with.first_start == without.first_start);
+    CHECK(with.last_end == without.last_end);
+    CHECK(with.grad_ready == without.grad_ready);
+    CHECK(with.peak_bytes == without.peak_bytes);
+  }
+}
+
 TEST_CASE("no rank does two things at once, and every op starts as soon as it can") {
   const auto kind = static_cast<ScheduleKind>(GENERATE(range(0, static_cast<int>(kinds))));
   Random random(23 + static_cast<unsigned>(kind));
