@@ -207,6 +207,17 @@ void write_overheads(JsonWriter& out, const EstimateDetail& detail) {
   out.end_array();
 }
 
+void write_offload(JsonWriter& out, const OffloadEstimate& offload) {
+  out.begin_object("offload", one_line);
+  out.count("to_host_bytes", offload.to_host_bytes);
+  out.count("from_host_bytes", offload.from_host_bytes);
+  out.count("nvme_read_bytes", offload.nvme_read_bytes);
+  out.count("nvme_written_bytes", offload.nvme_written_bytes);
+  out.real("once_a_step_s", offload.step_s);
+  out.real("passes_s", offload.passes_s);
+  out.end_object();
+}
+
 void write_timeline(JsonWriter& out, const StepTimeline& timeline) {
   out.begin_object("timeline");
   out.real("makespan_s", timeline.makespan_s);
@@ -294,7 +305,10 @@ std::vector<std::string> write_document(std::string& text, const Run& run, const
   write_throughput(out, estimate.throughput);
   if (context.measured != nullptr) write_measured(out, *context.measured);
   write_warnings(out, warnings);
-  if (context.detail != nullptr) write_detail(out, *context.detail);
+  if (context.detail != nullptr) {
+    write_detail(out, *context.detail);
+    write_offload(out, estimate.offload);
+  }
   out.end_object();
   text = out.str() + '\n';
   return out.unknown();

@@ -85,9 +85,11 @@ void run_pipeline(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept 
     const bool scatter = run.training.framework == Framework::megatron && !run.parallel.sequence_parallel;
     const double bytes = boundary_bytes(run) / (scatter ? run.parallel.tensor : 1.0);
     w.spec.p2p = collective_seconds(run.cluster, Collective::send, w.topology.group(GroupKind::pipeline), bytes);
-    // Plain 1F1B blocks on its sends; the schedules with more to run in between hide them.
+    // Megatron-LM and DeepSpeed block on the sends of plain 1F1B, GPipe and the naive schedule; schedules with more to
+    // run in between hide them. torch.distributed.pipelining sends asynchronously and waits for what it receives alone.
     const ScheduleKind kind = run.parallel.schedule;
-    const bool blocks = kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::naive || kind == ScheduleKind::gpipe;
+    const bool plain = kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::naive || kind == ScheduleKind::gpipe;
+    const bool blocks = plain && run.training.framework != Framework::fsdp;
     if (blocks || !run.training.overlap.p2p) w.spec.p2p_mode = schedule::P2pMode::exposed;
   }
   const double microbatches = static_cast<double>(run.microbatches());

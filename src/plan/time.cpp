@@ -9,6 +9,7 @@ namespace shardplan {
 namespace {
 
 constexpr double host_memory_bandwidth = 200e9;  // bytes/s of a node, where the cluster does not say
+constexpr double offload_hidden = 0.8;           // of the compute, that weights and activations can cross PCIe beside
 constexpr double cpu_adam_bytes = 28;  // read and written per parameter: gradient, master, moments, new weight
 
 double trained_here(const Stage& stage) noexcept {
@@ -73,54 +74,72 @@ double pcie_bandwidth(const Cluster& cluster) noexcept {
 }
 
 /// Pages that the card has no room for at the peak leave it and come back each step.
-double paging_seconds(const Run& run, const Stage& stage, const StageEstimate& memory, double capacity) noexcept {
+double paged_out(const Run& run, const Stage& stage, const StageEstimate& memory, double capacity) noexcept {
+  if (run.training.offload.optimizer != OffloadDevice::none) return 0;
   const double room = capacity - static_cast<double>(memory.reserved_bytes + memory.peak().framework);
-  const double moved = stage.states.paged - std::max(0.0, room);
-  if (moved <= 0 || run.training.offload.optimizer != OffloadDevice::none) return 0;
-  return 2 * moved / pcie_bandwidth(run.cluster);
+  return std::max(0.0, stage.states.paged - std::max(0.0, room));
 }
 
-/// Transfers over PCIe and NVMe, and the CPU's optimizer step, less what the backward pass hides.
-double offload_seconds(const Run& run, const EstimateWorkspace& w, const Stage& stage, double compute_s) noexcept {
+/// What offloading moves on one rank in a step, and how long that takes.
+struct OffloadWork {
+  OffloadEstimate moved;
+  double gradients_s = 0;  ///< gradients to the host, beside the backward pass
+};
+
+double nvme_bandwidth(const Host& host) noexcept { return host.nvme_bandwidth > 0 ? host.nvme_bandwidth : 25e9; }
+
+/// ZeRO-Offload (arXiv:2101.06840): gradients go down, the CPU steps, new weights come up. ZeRO-Infinity
+/// (arXiv:2104.07857): states cross NVMe both ways each step, weights are read for both passes of each microbatch.
+OffloadWork offload_work(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
   const Offload& offload = run.training.offload;
   const Host& host = run.cluster.host;
   const double pcie = pcie_bandwidth(run.cluster);
   const double gpus = std::min(run.cluster.gpus_per_node, run.num_gpus);
-  const double width = bytes_of(activation_dtype(run.training.precision));
-  double seconds = 0;
+  const double m = static_cast<double>(run.microbatches());
+  OffloadWork work;
+  OffloadEstimate& moved = work.moved;
   if (offload.optimizer != OffloadDevice::none) {
     const double elements = stepped(w, stage) * std::clamp(offload.optimizer_fraction, 0.0, 1.0);
-    const double down = w.rule.gradient_bytes * elements / pcie;  // hidden behind the backward pass
-    const double up = width * elements / pcie;
+    const double down = w.rule.gradient_bytes * elements;
+    const double up = bytes_of(activation_dtype(run.training.precision)) * elements;
     const double memory = host.memory_bandwidth > 0 ? host.memory_bandwidth : host_memory_bandwidth;
-    const double adam = cpu_adam_bytes * elements * gpus / memory;
-    seconds += std::max(0.0, down - compute_s / 2) + adam + up;
+    moved.to_host_bytes += down;
+    moved.from_host_bytes += up;
+    work.gradients_s = down / pcie;
+    moved.step_s = cpu_adam_bytes * elements * gpus / memory + up / pcie;
     if (offload.optimizer == OffloadDevice::nvme) {
-      const double nvme = host.nvme_bandwidth > 0 ? host.nvme_bandwidth : 25e9;
       const double state = (w.rule.master_bytes + w.rule.moment_bytes) * elements;
-      seconds += 2 * state * gpus / nvme;
+      moved.nvme_read_bytes += state;
+      moved.nvme_written_bytes += state;
+      moved.step_s += 2 * state * gpus / nvme_bandwidth(host);
     }
   }
   if (offload.parameters != OffloadDevice::none) {
-    const double m = static_cast<double>(run.microbatches());
-    const double bytes =
-        2 * m * width * (stage.weights.dense.held() + stage.weights.expert.held()) / w.rule.parameter_shards;
+    const double bytes = 2 * m * stage.states.parameters;
+    moved.from_host_bytes += bytes;
     double transfer = bytes / pcie;
     if (offload.parameters == OffloadDevice::nvme) {
-      const double nvme = host.nvme_bandwidth > 0 ? host.nvme_bandwidth : 25e9;
-      transfer = std::max(transfer, bytes * gpus / nvme);
+      moved.nvme_read_bytes += bytes;
+      transfer = std::max(transfer, bytes * gpus / nvme_bandwidth(host));
     }
-    seconds += std::max(0.0, transfer - 0.8 * compute_s);
+    moved.passes_s += transfer;
   }
   if (offload.activations != OffloadDevice::none && stage.layers > 0) {
     const int chosen = offload.activation_layers < 0 ? stage.layers : std::min(offload.activation_layers, stage.layers);
     double kept = 0;
     for (const Chunk& chunk : w.chunks) kept = std::max(kept, chunk.kept);
-    const double m = static_cast<double>(run.microbatches());
-    const double transfer = 2 * m * kept * chosen / stage.layers / pcie;
-    seconds += std::max(0.0, transfer - 0.8 * compute_s);
+    const double bytes = m * kept * chosen / stage.layers;
+    moved.to_host_bytes += bytes;
+    moved.from_host_bytes += bytes;
+    moved.passes_s += 2 * bytes / pcie;
   }
-  return seconds;
+  return work;
+}
+
+/// What of it the step waits for: gradients hide behind half of the compute, weights and activations behind most of it.
+double offload_seconds(const OffloadWork& work, double compute_s) noexcept {
+  return std::max(0.0, work.gradients_s - compute_s / 2) + work.moved.step_s +
+         std::max(0.0, work.moved.passes_s - offload_hidden * compute_s);
 }
 
 /// How far off the step may be: known GPU and stack, a mixture of experts, or no measured curve.
@@ -161,8 +180,14 @@ void estimate_time(const Run& run, const EstimateWorkspace& w, Estimate& out) no
     // Every stage waits for the slowest one's tail.
     data_exposed = std::max(data_exposed, stage.data_exposed_s);
     optimizer = std::max(optimizer, optimizer_seconds(run, w, stage));
-    const double paging = paging_seconds(run, stage, out.stages[i], static_cast<double>(out.capacity_bytes));
-    offload = std::max(offload, offload_seconds(run, w, stage, compute + recompute) + paging);
+    OffloadWork work = offload_work(run, w, stage);
+    const double paged = paged_out(run, stage, out.stages[i], static_cast<double>(out.capacity_bytes));
+    work.moved.to_host_bytes += paged;
+    work.moved.from_host_bytes += paged;
+    work.moved.step_s += 2 * paged / pcie_bandwidth(run.cluster);
+    const double waits = offload_seconds(work, compute + recompute);
+    if (i == 0 || waits > offload) out.offload = work.moved;
+    offload = std::max(offload, waits);
   }
   double mean_data = 0;
   for (const Stage& stage : w.stages) mean_data += stage.data_exposed_s / ranks;

@@ -11,13 +11,6 @@
 namespace shardplan::report {
 namespace {
 
-Column left(std::string head, int fold = 0) { return Column{std::move(head), Align::left, "", fold, "", 0}; }
-Column right(std::string head, int fold = 0) { return Column{std::move(head), Align::right, "", fold, "", 0}; }
-
-void append(std::vector<Text>& lines, std::vector<Text> more) {
-  for (Text& line : more) lines.push_back(std::move(line));
-}
-
 std::string flop_text(double flop) { return flop > 0 ? fixed_text(flop / 1e9, flop < 99.95e9 ? 2 : 1) : "-"; }
 
 std::string time_text(double time_s) { return time_s > 0 ? fixed_text(time_s * 1e6, time_s < 99.95e-6 ? 1 : 0) : "-"; }

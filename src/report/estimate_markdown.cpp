@@ -14,9 +14,6 @@
 namespace shardplan::report {
 namespace {
 
-Column left(std::string head) { return Column{std::move(head), Align::left, "", 0, "", 0}; }
-Column right(std::string head) { return Column{std::move(head), Align::right, "", 0, "", 0}; }
-
 std::string joined(const std::vector<std::string>& parts) {
   std::string line;
   for (const std::string& part : parts) line += (line.empty() ? "" : " - ") + markdown_cell(part);

@@ -16,10 +16,6 @@ constexpr double near_limit = 0.92;
 /// Below this many columns lines start at the margin.
 constexpr int narrow = 70;
 
-void append(std::vector<Text>& lines, std::vector<Text> more) {
-  for (Text& line : more) lines.push_back(std::move(line));
-}
-
 std::string rate_text(const Run& run, double tokens_per_s) {
   return is_measured(run) ? short_count(tokens_per_s) : "about " + short_count(tokens_per_s, 2);
 }
@@ -179,6 +175,7 @@ std::string estimate_text(const Run& run, const Estimate& estimate, const Estima
   const bool operators = options.detail && options.operators != nullptr;
   if (operators) part(overheads_section(estimate, *options.operators, options));
   part(time_section(run, estimate, options));
+  if (options.detail) part(offload_section(estimate, options));
   if (operators) part(pipeline_section(run, estimate, *options.operators, options));
   if (options.detail) {
     part(communication_section(run, estimate, options));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "shardplan/report/number.hpp"
@@ -58,6 +59,28 @@ std::string compute_note(const TimeEstimate& time, const TimeScale& scale) {
   const auto text = [&](std::size_t i) { return scale.text(static_cast<double>(rounded[i]) * step); };
   return fmt::format("{}gemm {}, attention {}, rest {}", time.recompute_s > 0 ? "with recompute: " : "", text(0),
                      text(1), text(2));
+}
+
+/// From which batch on the offload stops to matter: what recurs with every pass hides behind a larger micro batch, what
+/// happens once a step is a tenth of it with enough microbatches.
+std::string offload_note(const Run& run, const Estimate& estimate) {
+  const TimeEstimate& time = estimate.time;
+  const OffloadEstimate& moved = estimate.offload;
+  const Training& training = run.training;
+  const double passes_wait = time.offload_s - moved.step_s;
+  const bool weights = training.offload.parameters != OffloadDevice::none;  // activations grow with the batch, too
+  if (weights && passes_wait > moved.step_s) {
+    const double larger = moved.passes_s / std::max(moved.passes_s - passes_wait, 1e-12);
+    const double sequences = std::ceil(static_cast<double>(training.micro_batch_size) * larger);
+    return fmt::format("hidden behind compute from about mbs {} on", count_text(static_cast<std::int64_t>(sequences)));
+  }
+  const double rest = time.step_s - time.offload_s;
+  constexpr double tenth = 9;  // the rest over the offload, where it is a tenth of the step
+  if (rest <= 0 || time.offload_s * tenth <= rest) return "not hidden behind compute";
+  const double unit = static_cast<double>(training.micro_batch_size) * run.parallel.data;
+  const double batch =
+      std::ceil(static_cast<double>(training.global_batch_size) * tenth * time.offload_s / rest / unit) * unit;
+  return fmt::format("a tenth of the step from about gbs {} on", count_text(static_cast<std::int64_t>(batch)));
 }
 
 /// How much the slowest stage exceeds the mean of the others, and which it is.
@@ -196,7 +219,7 @@ std::vector<TimeRow> time_rows(const Run& run, const Estimate& estimate) {
         {"bubble", time.bubble_s,
          fmt::format("{} ideal{}", percent_text(estimate.pipeline.ideal_bubble_fraction), imbalance_note(estimate))});
   }
-  if (time.offload_s > 0) losses.push_back({"offload", time.offload_s, "not hidden behind compute"});
+  if (time.offload_s > 0) losses.push_back({"offload", time.offload_s, offload_note(run, estimate)});
   if (time.optimizer_s > 0) losses.push_back({"optimizer", time.optimizer_s, ""});
   std::stable_sort(losses.begin(), losses.end(),
                    [](const TimeRow& a, const TimeRow& b) { return a.time_s > b.time_s; });

@@ -88,7 +88,6 @@ struct TableShape {
 Table stage_table(const Run& run, const Estimate& estimate, const std::vector<StageGroup>& groups,
                   const std::vector<bool>& shown, const TableShape& shape, const Style& style) {
   const std::int64_t capacity = hundredths_of(estimate.capacity_bytes, style.units);
-  const auto right = [](std::string head) { return Column{std::move(head), Align::right, "", 0, "", 0}; };
   std::vector<Column> columns = {Column{std::string(stage_word(run)), Align::left, "", 0, "", 0}};
   if (shape.layers) {
     columns.push_back(right("layers"));
@@ -304,19 +303,20 @@ std::vector<Text> memory_section(const Run& run, const Estimate& estimate, const
   const std::size_t page = static_cast<std::size_t>(std::max(options.style.width, 1));
   const bool one_stage = estimate.stages.size() == 1;
   std::vector<Text> lines;
-  const auto append = [&lines](const std::vector<Text>& more) { lines.insert(lines.end(), more.begin(), more.end()); };
 
   if (one_stage) {
-    append(section_head(fmt::format("Memory per GPU at the peak {}", peak_place(run, estimate)), "memory", options));
-    append(part_lines(run, estimate, options));
+    append(lines,
+           section_head(fmt::format("Memory per GPU at the peak {}", peak_place(run, estimate)), "memory", options));
+    append(lines, part_lines(run, estimate, options));
   } else {
-    append(
-        section_head(fmt::format("Memory per GPU, {}, at each {}'s peak", unit, stage_word(run)), "memory", options));
-    append(stage_lines(run, estimate, options));
+    append(lines, section_head(fmt::format("Memory per GPU, {}, at each {}'s peak", unit, stage_word(run)), "memory",
+                               options));
+    append(lines, stage_lines(run, estimate, options));
   }
   const Text bytes(bytes_per_parameter(run, estimate), Role::dim);
-  if (!bytes.empty()) append(wrap(bytes, page, 2));
-  append(join_wrapped({Text(peaks_text(run, estimate), Role::dim), Text(host_text(run, estimate, options.style.units))},
+  if (!bytes.empty()) append(lines, wrap(bytes, page, 2));
+  append(lines,
+         join_wrapped({Text(peaks_text(run, estimate), Role::dim), Text(host_text(run, estimate, options.style.units))},
                       page, 0));
   return lines;
 }

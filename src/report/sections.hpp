@@ -3,13 +3,23 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "facts.hpp"
 #include "shardplan/report/estimate_text.hpp"
+#include "shardplan/report/table.hpp"
 #include "shardplan/report/text.hpp"
 
 namespace shardplan::report {
+
+/// Columns of a section's table; `fold` above 0 may be left out on narrow pages.
+inline Column left(std::string head, int fold = 0) { return Column{std::move(head), Align::left, "", fold, "", 0}; }
+inline Column right(std::string head, int fold = 0) { return Column{std::move(head), Align::right, "", fold, "", 0}; }
+
+inline void append(std::vector<Text>& lines, std::vector<Text> more) {
+  for (Text& line : more) lines.push_back(std::move(line));
+}
 
 /// Stages one after the other that print alike.
 struct StageGroup {
@@ -40,6 +50,7 @@ std::vector<Text> moments_section(const Run& run, const Estimate& estimate, cons
 std::vector<Text> communication_section(const Run& run, const Estimate& estimate, const EstimateTextOptions& options);
 std::vector<Text> overheads_section(const Estimate& estimate, const EstimateDetail& detail,
                                     const EstimateTextOptions& options);
+std::vector<Text> offload_section(const Estimate& estimate, const EstimateTextOptions& options);
 std::vector<Text> pipeline_section(const Run& run, const Estimate& estimate, const EstimateDetail& detail,
                                    const EstimateTextOptions& options);
 std::vector<Text> operators_section(const Run& run, const EstimateDetail& detail, const EstimateTextOptions& options);

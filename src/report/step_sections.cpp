@@ -10,13 +10,6 @@
 namespace shardplan::report {
 namespace {
 
-Column left(std::string head, int fold = 0) { return Column{std::move(head), Align::left, "", fold, "", 0}; }
-Column right(std::string head, int fold = 0) { return Column{std::move(head), Align::right, "", fold, "", 0}; }
-
-void append(std::vector<Text>& lines, std::vector<Text> more) {
-  for (Text& line : more) lines.push_back(std::move(line));
-}
-
 std::string spaced(std::string_view name) {
   std::string text(name);
   std::replace(text.begin(), text.end(), '_', ' ');
@@ -45,6 +38,19 @@ std::vector<Text> overheads_section(const Estimate& estimate, const EstimateDeta
                   Role::dim)});
   append(lines, table.lines(options.style.width));
   return lines;
+}
+
+std::vector<Text> offload_section(const Estimate& estimate, const EstimateTextOptions& options) {
+  const OffloadEstimate& moved = estimate.offload;
+  if (moved.to_host_bytes + moved.from_host_bytes + moved.nvme_read_bytes <= 0) return {};
+  const Units units = options.style.units;
+  const auto size = [units](double bytes) { return auto_size(static_cast<std::int64_t>(bytes), units); };
+  std::string text = fmt::format("Offload, one GPU and step: {} to the host, {} back", size(moved.to_host_bytes),
+                                 size(moved.from_host_bytes));
+  if (moved.nvme_read_bytes > 0) {
+    text += fmt::format("; NVMe {} read, {} written", size(moved.nvme_read_bytes), size(moved.nvme_written_bytes));
+  }
+  return wrap(Text(text), static_cast<std::size_t>(std::max(options.style.width, 1)), 2);
 }
 
 std::vector<Text> pipeline_section(const Run& run, const Estimate& estimate, const EstimateDetail& detail,

@@ -150,7 +150,7 @@ TEST_CASE("detail, measured and warnings are members only where they are given")
   const Json json = document(example_estimate(), {"{}", &warnings, &detail, &measured});
   CHECK(names(json) == Names{"schema", "version", "run", "model", "memory", "communication", "pipeline", "time",
                              "throughput", "measured", "warnings", "layers", "embedding", "final_norm", "head",
-                             "backward_transient_bytes", "overheads", "timeline"});
+                             "backward_transient_bytes", "overheads", "timeline", "offload"});
   CHECK(json["measured"] == Json({{"mfu", 0.5}, {"mfu_causal", 0.4}, {"hfu", 0.6}, {"ratio_to_estimate", 1.25}}));
   CHECK(json["warnings"][0] == Json({{"code", "tp_crosses_node"}, {"path", "/parallel/tensor"}, {"message", "slow"}}));
   CHECK(names(json["layers"][0]) == Names{"first", "count", "kind", "saved_bytes", "kept_bytes", "operators"});

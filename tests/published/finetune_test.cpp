@@ -152,3 +152,30 @@ TEST_CASE("offloading never raises GPU bytes, and what leaves appears elsewhere"
   }
   CHECK(moved.time.step_s >= kept.time.step_s);
 }
+
+TEST_CASE("what offloading moves, by link") {
+  // 8,030,261,248 parameters over eight ranks: 16-bit gradients go down and weights come up once a step; weights kept
+  // on the host come up for both passes of each of four microbatches; fp32 master and moments cross NVMe both ways.
+  const std::int64_t shard = 8'030'261'248 / 8;
+  const auto moved = [](const char* offload) {
+    return test::estimate_of(
+               llama(fmt::format(R"("framework": "deepspeed", "micro_batch_size": 1, "global_batch_size": 32,
+                                                  "offload": {})",
+                                 offload),
+                     8, R"("zero_stage": 3)"))
+        .offload;
+  };
+  const auto about = [](double value, std::int64_t expected) {
+    return std::abs(value - static_cast<double>(expected)) < 1e-6 * static_cast<double>(expected);
+  };
+  const OffloadEstimate optimizer = moved(R"({"optimizer": "cpu"})");
+  CHECK(about(optimizer.to_host_bytes, 2 * shard));
+  CHECK(about(optimizer.from_host_bytes, 2 * shard));
+  CHECK(optimizer.nvme_read_bytes == 0);
+  CHECK(optimizer.passes_s == 0);
+  const OffloadEstimate both = moved(R"({"optimizer": "nvme", "parameters": "nvme"})");
+  CHECK(about(both.from_host_bytes, 2 * shard + 2 * 4 * 2 * shard));
+  CHECK(about(both.nvme_written_bytes, 12 * shard));
+  CHECK(about(both.nvme_read_bytes, 12 * shard + 2 * 4 * 2 * shard));
+  CHECK(both.step_s > optimizer.step_s);
+}

@@ -121,6 +121,16 @@ struct TimeEstimate {
   std::array<double, 8> exposed_by_group_s{};  ///< by GroupKind
 };
 
+/// What offloading and paging move on one GPU in a step, on the stage that waits longest for it.
+struct OffloadEstimate {
+  double to_host_bytes = 0;    ///< over PCIe
+  double from_host_bytes = 0;  ///< over PCIe
+  double nvme_read_bytes = 0;
+  double nvme_written_bytes = 0;
+  double step_s = 0;    ///< once a step, whatever the batch: the optimizer on the host and its states
+  double passes_s = 0;  ///< of all passes: weights and activations, which hide behind compute
+};
+
 struct ThroughputEstimate {
   double tokens_per_s = 0;
   double tokens_per_s_per_gpu = 0;
@@ -226,6 +236,7 @@ struct Estimate {
   SentBytes sent;
   PipelineEstimate pipeline;
   TimeEstimate time;
+  OffloadEstimate offload;
   ThroughputEstimate throughput;
 };
 
