@@ -192,6 +192,7 @@ void keep_fitting(std::vector<Tried>& tried) {
 
 std::vector<const Lever*> pointers_to(const std::vector<Lever>& levers) {
   std::vector<const Lever*> pointers;
+  pointers.reserve(levers.size());
   for (const Lever& lever : levers) pointers.push_back(&lever);
   return pointers;
 }
