@@ -72,6 +72,7 @@ std::string offload_note(const Run& run, const Estimate& estimate) {
   if (weights && passes_wait > moved.step_s) {
     const double larger = moved.passes_s / std::max(moved.passes_s - passes_wait, 1e-12);
     const double sequences = std::ceil(static_cast<double>(training.micro_batch_size) * larger);
+    if (!(sequences < 1e9)) return "not hidden behind compute";
     return fmt::format("hidden behind compute from about mbs {} on", count_text(static_cast<std::int64_t>(sequences)));
   }
   const double rest = time.step_s - time.offload_s;
@@ -80,6 +81,8 @@ std::string offload_note(const Run& run, const Estimate& estimate) {
   const double unit = static_cast<double>(training.micro_batch_size) * run.parallel.data;
   const double batch =
       std::ceil(static_cast<double>(training.global_batch_size) * tenth * time.offload_s / rest / unit) * unit;
+  constexpr double most = 1e9;  // nobody trains with such a batch
+  if (!(batch < most)) return "not hidden behind compute";
   return fmt::format("a tenth of the step from about gbs {} on", count_text(static_cast<std::int64_t>(batch)));
 }
 
