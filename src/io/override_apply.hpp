@@ -11,6 +11,11 @@ namespace shardplan::io {
 
 inline constexpr std::string_view command_line = "command line";
 
+/// Whether a pointer is that of `outer` or of something in it.
+constexpr bool is_inside(std::string_view pointer, std::string_view outer) noexcept {
+  return pointer.substr(0, outer.size()) == outer && (pointer.size() == outer.size() || pointer[outer.size()] == '/');
+}
+
 /// The value of an override as JSON.
 nlohmann::json override_value(const Override& change);
 

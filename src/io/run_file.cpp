@@ -29,10 +29,6 @@ using plan::Field;
 constexpr std::string_view microbatches_pointer = "/microbatches";
 constexpr std::size_t most_problems = 100;
 
-bool is_inside(std::string_view pointer, std::string_view outer) {
-  return pointer.substr(0, outer.size()) == outer && (pointer.size() == outer.size() || pointer[outer.size()] == '/');
-}
-
 /// Whether ways out of a problem are tried, or said as the rule's describer put them.
 enum class Ways : std::uint8_t { tried, as_described };
 

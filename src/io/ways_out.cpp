@@ -14,9 +14,7 @@ namespace {
 constexpr std::string_view batch_pointer = "/training/global_batch_size";
 
 bool is_of(const Override& change, std::string_view pointer) {
-  return change.pointer == pointer || (change.pointer == "/microbatches" && pointer == batch_pointer) ||
-         (change.pointer.size() > pointer.size() && change.pointer.compare(0, pointer.size(), pointer) == 0 &&
-          change.pointer[pointer.size()] == '/');
+  return is_inside(change.pointer, pointer) || (change.pointer == "/microbatches" && pointer == batch_pointer);
 }
 
 bool has_flag(const Statement& statement, std::string_view pointer) {

@@ -33,17 +33,6 @@ double kept_behind(const OperatorList<double>& list, Pick is) noexcept {
   return behind;
 }
 
-struct Largest {
-  double bytes = 0;
-  TransientPoint point = TransientPoint::last_linear;
-
-  void offer(TransientPoint at, double held) noexcept {
-    if (held <= bytes) return;
-    bytes = held;
-    point = at;
-  }
-};
-
 double attention_core_point(const Symbols<double>& v, const LayerOptions& o, const OperatorList<double>& list,
                             bool selective) noexcept {
   const double tokens = v.s * v.b / v.c;
@@ -87,36 +76,35 @@ LayerTransient layer_transient(const Symbols<double>& v, const LayerOptions& o, 
   const double unmasked = o.dropout ? hidden - tokens / v.t_sp * v.h : 0.0;
   const bool gathers = o.sequence_parallel && dense;
 
-  Largest largest;
-  largest.offer(TransientPoint::last_linear,
-                product + dispatched + unmasked + (gathers ? whole_hidden : 0.0) + (adds ? weight_gradient : 0.0));
-  largest.offer(TransientPoint::activation, activation + dispatched);
+  double inner = 0;
+  // The points in the order of the header.
+  const auto offer = [&inner](double held) { inner = std::max(inner, held); };
+  offer(product + dispatched + unmasked + (gathers ? whole_hidden : 0.0) + (adds ? weight_gradient : 0.0));
+  offer(activation + dispatched);
   if (gathers) {
     const double behind = kept_behind(list, [](const Operator<double>& op) { return op.name == dense_mlp_names.up; });
     const double inputs = (o.kernels.sp_input == SequenceParallelInput::regather ? 2.0 : 1.0) * whole_hidden;
-    largest.offer(TransientPoint::column_input,
-                  inputs + factors * product + (adds ? factors * weight_gradient : 0.0) - behind);
+    offer(inputs + factors * product + (adds ? factors * weight_gradient : 0.0) - behind);
   }
   if (o.context && o.context_comm == ContextComm::all_gather) {
     const double keys = v.w * tokens * (v.k * v.d + v.k * v.d_v) / v.t_kv;
     const double queries = v.w * tokens * (v.a * v.d + v.a * v.d_v) / v.t;
     const double behind =
         kept_behind(list, [](const Operator<double>& op) { return op.kind == OperatorKind::attention; });
-    largest.offer(TransientPoint::context_gather, 2.0 * v.c * keys + keys + queries - behind);
+    offer(2.0 * v.c * keys + keys + queries - behind);
   }
   if (o.attention == AttentionKernel::eager && kind.attention.kind != AttentionKind::none) {
     const bool selective = recompute.mode == RecomputeMode::selective;
-    largest.offer(TransientPoint::attention_core, attention_core_point(v, o, list, selective));
+    offer(attention_core_point(v, o, list, selective));
   }
   if (o.dora) {
     double norm = 0;
     for (const Operator<double>& op : list.operators) {
       if (op.adapter_parameters > 0) norm = std::max(norm, v.w * (3.0 * op.rows * op.cols + op.cols * op.cols));
     }
-    largest.offer(TransientPoint::weight_norm, norm);
+    offer(norm);
   }
-  transient.inner = largest.bytes;
-  transient.point = largest.point;
+  transient.inner = inner;
   if (!adds) transient.weight_gradient = weight_gradient;
   return transient;
 }

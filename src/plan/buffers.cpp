@@ -19,15 +19,13 @@ double adapters_of(const Stage& stage) noexcept { return stage.weights.dense.ada
 
 }  // namespace
 
-double stage_elements(const Stage& stage) noexcept { return stage.weights.dense.held() + stage.weights.expert.held(); }
-
 Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
   const Training& training = run.training;
   const Parallel& parallel = run.parallel;
   const StackMemory& memory = training.stack.memory;
   Buffers buffers;
   const double width = bytes_of(activation_dtype(training.precision));
-  const double elements = stage_elements(stage);
+  const double elements = stage.weights.held();
   const bool trains = !training.peft.active();
   const bool fully_sharded =
       parallel.fsdp != Fsdp::none && parallel.fsdp != Fsdp::no_shard && w.rule.parameter_shards > 1;
@@ -88,11 +86,7 @@ Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stag
     buffers.at_loss += buffers.lasting;
   }
   if (parallel.pipeline > 1 && training.framework != Framework::textbook) {
-    const double tokens =
-        static_cast<double>(training.seq_length) * static_cast<double>(training.micro_batch_size) / parallel.context;
-    const double cut = parallel.sequence_parallel ? parallel.tensor : 1.0;
-    const double message = width * tokens * static_cast<double>(run.model.hidden_size) / cut;
-    const double messages = message * ((stage.has_embedding ? 0 : 1) + (stage.has_head ? 0 : 1));
+    const double messages = boundary_bytes(run) * ((stage.has_embedding ? 0 : 1) + (stage.has_head ? 0 : 1));
     buffers.collectives += messages;
     buffers.at_loss += messages;
   }

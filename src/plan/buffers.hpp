@@ -16,9 +16,6 @@ struct Buffers {
   double root_gradient = 0;     ///< unsharded gradient of the head, alive from the loss on
 };
 
-/// Weights of a stage that its rank works with, before data sharding.
-double stage_elements(const Stage& stage) noexcept;
-
 /// Buffers of one stage: FSDP's gathered units, DeepSpeed's pools and buckets, DDP's buckets, p2p messages.
 Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept;
 

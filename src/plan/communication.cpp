@@ -39,7 +39,7 @@ double reduce_tail(const Run& run, const EstimateWorkspace& w, std::size_t rank,
   return std::max(seconds * (1 - call.hidden), done - end);
 }
 
-/// What the step waits for. The flush and the warm-up of the pipeline hide more: gaps_of.
+/// What the step waits for. The flush and the warm-up of the pipeline hide more: cost_calls.
 double exposed_seconds(const Run& run, const EstimateWorkspace& w, std::size_t rank, const DataCall& call,
                        double seconds) noexcept {
   if (!call.overlaps) return seconds;
@@ -57,28 +57,25 @@ double exposed_seconds(const Run& run, const EstimateWorkspace& w, std::size_t r
   return seconds;
 }
 
-/// Share of a rank's exposed traffic that the step really waits for: a rank that is done before the others reduces
-/// while they finish, one that starts after them gathers while they begin.
-struct Gaps {
-  double reduce = 1, gather = 1;
-  double of(const DataCall& call) const noexcept {
-    if (call.hides == Hides::behind_each_microbatch) return 1;
-    return call.hides == Hides::behind_first_forward ? gather : reduce;
-  }
-};
-
-Gaps gaps_of(const Run& run, const EstimateWorkspace& w, std::size_t rank, const DataCalls& calls) noexcept {
+/// Fills in what each call of a rank takes and what of it the step waits for. A rank that is done before the others
+/// reduces while they finish, one that starts after them gathers while they begin: of both only the rest is waited for.
+void cost_calls(const Run& run, const EstimateWorkspace& w, std::size_t rank, DataCalls& calls) noexcept {
   double reduce = 0, gather = 0;
-  for (const DataCall& call : calls) {
+  for (DataCall& call : calls) {
+    call.seconds = seconds_of(run, call);
+    call.exposed = exposed_seconds(run, w, rank, call, call.seconds);
     if (call.hides == Hides::behind_each_microbatch) continue;
-    double& sum = call.hides == Hides::behind_first_forward ? gather : reduce;
-    sum += exposed_seconds(run, w, rank, call, seconds_of(run, call));
+    (call.hides == Hides::behind_first_forward ? gather : reduce) += call.exposed;
   }
   const auto visible = [](double exposed, double gap) {
     return exposed > 0 ? std::max(0.0, exposed - gap) / exposed : 1.0;
   };
-  return {visible(reduce, w.simulated.makespan - w.simulated.last_end[rank]),
-          visible(gather, w.simulated.first_start[rank])};
+  const double of_reduce = visible(reduce, w.simulated.makespan - w.simulated.last_end[rank]);
+  const double of_gather = visible(gather, w.simulated.first_start[rank]);
+  for (DataCall& call : calls) {
+    if (call.hides == Hides::behind_last_backward) call.exposed *= of_reduce;
+    if (call.hides == Hides::behind_first_forward) call.exposed *= of_gather;
+  }
 }
 
 /// Messages that one rank sends to its pipeline neighbours for one microbatch.
@@ -98,14 +95,6 @@ double boundary_sends(const EstimateWorkspace& w, int rank) noexcept {
     if (stage > 0 && !turn_before) sends += share;
   }
   return sends;
-}
-
-double boundary_message(const Run& run) noexcept {
-  const Training& training = run.training;
-  const double tokens =
-      static_cast<double>(training.seq_length) * static_cast<double>(training.micro_batch_size) / run.parallel.context;
-  const double cut = run.parallel.sequence_parallel ? run.parallel.tensor : 1.0;
-  return bytes_of(activation_dtype(training.precision)) * tokens * static_cast<double>(run.model.hidden_size) / cut;
 }
 
 GroupKind group_of(CollectiveName name) noexcept {
@@ -150,7 +139,6 @@ double stage_sent(const EstimateWorkspace& w, const Stage& stage, const DataCall
 void write_rows(const Run& run, const EstimateWorkspace& w, std::size_t rank, const DataCalls& calls, double sends,
                 Estimate& out) noexcept {
   const Stage& stage = w.stages[rank];
-  const Gaps gaps = gaps_of(run, w, rank, calls);
   const double m = static_cast<double>(run.microbatches());
   const double through = schedule::microbatches_per_chunk(w.spec.shape);
   out.communication.count = 0;
@@ -191,7 +179,7 @@ void write_rows(const Run& run, const EstimateWorkspace& w, std::size_t rank, co
     row.group_size = run.parallel.pipeline;
     row.scope = w.topology.group(GroupKind::pipeline).scope;
     row.calls_per_step = whole(m * sends);
-    row.message_bytes = whole(boundary_message(run));
+    row.message_bytes = whole(boundary_bytes(run));
     row.sent_bytes_per_step = row.calls_per_step * row.message_bytes;
     row.time_s = m * sends * w.spec.p2p;
     row.exposed_s = w.simulated.exposed_p2p[rank];
@@ -207,8 +195,8 @@ void write_rows(const Run& run, const EstimateWorkspace& w, std::size_t rank, co
     row.calls_per_step = whole(call.passes * call.units);
     row.message_bytes = whole(call.bytes / call.units);
     row.sent_bytes_per_step = whole(call.passes * sent_share(call.op, call.ranks.size) * call.bytes);
-    row.time_s = seconds_of(run, call);
-    row.exposed_s = gaps.of(call) * exposed_seconds(run, w, rank, call, row.time_s);
+    row.time_s = call.seconds;
+    row.exposed_s = call.exposed;
     add(row);
   }
 }
@@ -222,8 +210,7 @@ double gradient_reduce_start(const Run& run, const EstimateWorkspace& w, std::si
   const std::size_t at =
       rank * static_cast<std::size_t>(schedule::chunks_per_rank(shape)) + static_cast<std::size_t>(chunk);
   const double ready = w.simulated.grad_ready[at];
-  const bool aligned = run.training.framework == Framework::megatron && shape.kind == ScheduleKind::interleaved;
-  if (!aligned || chunk == 0) return ready;
+  if (!aligns_reduction(run) || chunk == 0) return ready;
   const double slots = std::max(1, shape.group);
   const double next = w.simulated.grad_ready[at - 1];
   return ready + std::min(static_cast<double>(rank), slots) / slots * (next - ready);
@@ -232,9 +219,10 @@ double gradient_reduce_start(const Run& run, const EstimateWorkspace& w, std::si
 void estimate_communication(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept {
   const double m = static_cast<double>(run.microbatches());
   const double through = schedule::microbatches_per_chunk(w.spec.shape);  // dualpipe: half of them each way
-  const double message = boundary_message(run);
+  const double message = boundary_bytes(run);
   double most = -1;
   int busiest = 0;
+  DataCalls busiest_calls;
   for (std::size_t i = 0; i < w.stages.size(); ++i) {
     Stage& stage = w.stages[i];
     DataCalls calls;
@@ -245,22 +233,20 @@ void estimate_communication(const Run& run, EstimateWorkspace& w, Estimate& out)
       const std::size_t group = static_cast<std::size_t>(group_of(static_cast<CollectiveName>(k)));
       stage.exposed_by_group_s[group] += through * stage.total.collectives[k].exposed_s;
     }
-    const Gaps gaps = gaps_of(run, w, i, calls);
+    cost_calls(run, w, i, calls);
     for (const DataCall& call : calls) {
-      const double exposed = gaps.of(call) * exposed_seconds(run, w, i, call, seconds_of(run, call));
-      stage.data_exposed_s += exposed;
-      stage.exposed_by_group_s[static_cast<std::size_t>(call.group)] += exposed;
+      stage.data_exposed_s += call.exposed;
+      stage.exposed_by_group_s[static_cast<std::size_t>(call.group)] += call.exposed;
     }
     const double sent = stage_sent(w, stage, calls, boundary_sends(w, static_cast<int>(i)), m, message);
     if (sent > most) {
       most = sent;
       busiest = static_cast<int>(i);
+      busiest_calls = calls;
     }
   }
-  DataCalls calls;
-  stage_calls(run, w, w.stages[static_cast<std::size_t>(busiest)], calls);
   out.communication_stage = busiest;
-  write_rows(run, w, static_cast<std::size_t>(busiest), calls, boundary_sends(w, busiest), out);
+  write_rows(run, w, static_cast<std::size_t>(busiest), busiest_calls, boundary_sends(w, busiest), out);
 }
 
 }  // namespace shardplan

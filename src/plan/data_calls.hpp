@@ -25,6 +25,9 @@ struct DataCall {
   bool overlaps = true;
   double hidden = 0.9;
   Hides hides = Hides::behind_last_backward;
+
+  double seconds = 0;  ///< a step, all passes
+  double exposed = 0;  ///< of it, what the step waits for
 };
 
 /// What data parallelism sends for one stage: at most a dozen calls.

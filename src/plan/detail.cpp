@@ -125,7 +125,7 @@ EstimateDetail estimate_detail(const Run& run) {
   detail.embedding_saved_bytes = whole(w.ends.embedding.bytes.saved);
   detail.final_norm_saved_bytes = whole(w.ends.final_norm.bytes.saved);
   detail.head_saved_bytes = whole(w.ends.head.bytes.saved);
-  const HeadPeaks& peaks = w.ends.head_peaks;
+  const HeadPeaks<double>& peaks = w.ends.head_peaks;
   detail.head_peak_bytes = whole(std::max(peaks.loss, peaks.product + peaks.weight_gradient));
   detail.overheads = overhead_details(run, w.topology);
   Estimate ignored;

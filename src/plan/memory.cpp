@@ -37,11 +37,6 @@ double recomputed_bytes(const Run& run, const Stage& stage) noexcept {
   }
 }
 
-bool checkpoints_layers(const Recompute& recompute) noexcept {
-  return recompute.mode == RecomputeMode::full || recompute.mode == RecomputeMode::first_n ||
-         recompute.mode == RecomputeMode::every_k || recompute.mode == RecomputeMode::ops;
-}
-
 /// What one update holds for a moment in torch and the libraries beside it, bytes.
 double update_temporaries(const Run& run, const EstimateWorkspace& w, const Stage& stage, double trained) noexcept {
   const Training& training = run.training;
@@ -68,8 +63,7 @@ double update_temporaries(const Run& run, const EstimateWorkspace& w, const Stag
 double step_transient(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
   const Training& training = run.training;
   if (training.framework == Framework::textbook || training.offload.optimizer != OffloadDevice::none) return 0;
-  const double trained = stage.weights.dense.trained + stage.weights.dense.adapters + stage.weights.expert.trained +
-                         stage.weights.expert.adapters;
+  const double trained = stage.weights.trained();
   if (trained <= 0 || w.optimizer->form == StateForm::block_coordinate) return 0;
   const double matrix = std::max(stage.weights.dense.step_bytes, stage.weights.expert.step_bytes);
   if (training.framework == Framework::megatron) return matrix;
@@ -190,7 +184,7 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
 
   const double dummies = dummy_gradients(run, stage);
   const double layer_output =
-      checkpoints_layers(training.recompute) && training.kernels.reentrant_checkpoint ? stage.layer_checkpoint : 0.0;
+      training.recompute.of_layers() && training.kernels.reentrant_checkpoint ? stage.layer_checkpoint : 0.0;
   const double inside = recomputed_bytes(run, stage) + stage.transient.total() + layer_output;
   const double kept_logits = training.keep_logits ? 4.0 * w.ends.logits : 0.0;
 
@@ -198,7 +192,7 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
     MemoryParts parts = r.base(gradients_from_start);
     const double input = w.ends.head_input;
     parts.activations = whole(in_flight + w.ends.final_norm.bytes.saved + input);
-    const HeadPeaks& peaks = w.ends.head_peaks;
+    const HeadPeaks<double>& peaks = w.ends.head_peaks;
     // Cached placeholders of weight gradients are counted once, among the dummies.
     const double made = training.kernels.te_dummy_wgrad ? 0.0 : peaks.weight_gradient;
     const double loss = std::max({peaks.loss, peaks.product + made, w.ends.head.bytes.saved - input});
@@ -244,7 +238,7 @@ void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
   if (training.full_initialisation) {
     MemoryParts parts = r.base(false);
     parts.optimizer = 0;
-    parts.transient = whole(bytes_of(activation_dtype(training.precision)) * stage_elements(stage));
+    parts.transient = whole(bytes_of(activation_dtype(training.precision)) * stage.weights.held());
     set(out, Moment::initialisation, parts);
   }
 }
@@ -323,7 +317,7 @@ void estimate_memory(const Run& run, const EstimateWorkspace& w, Estimate& out) 
     e = StageEstimate{};
     e.stage = static_cast<int>(i);
     e.layers = stage.layers;
-    e.parameters = whole(stage_elements(stage));
+    e.parameters = whole(stage.weights.held());
     e.in_flight_chunks = whole(w.simulated.peak_inflight[i]);
     e.in_flight_microbatches = (e.in_flight_chunks + per_rank - 1) / per_rank;
     if (w.spec.shape.kind == ScheduleKind::dualpipe) e.in_flight_microbatches = e.in_flight_chunks;

@@ -24,11 +24,10 @@ double communicator_bytes(const RankGroup& group) noexcept {
   return group.scope == Scope::inter_node ? nccl_across_bytes : nccl_inside_bytes;
 }
 
-/// What is left of every communicator's share once their sum reaches its ceiling.
-double communicators_share(const Topology& topology) noexcept {
+double all_communicators_bytes(const Topology& topology) noexcept {
   double sum = 0;
   for (const GroupKind kind : communicators) sum += communicator_bytes(topology.group(kind));
-  return sum > nccl_most_bytes ? nccl_most_bytes / sum : 1.0;
+  return sum;
 }
 
 double stream_workspace_bytes(const Gpu& gpu) noexcept { return (gpu.major >= 9 ? 32.0 : 8.125) * mib; }
@@ -37,9 +36,7 @@ double stream_workspace_bytes(const Gpu& gpu) noexcept { return (gpu.major >= 9 
 
 double framework_bytes(const Run& run, const Topology& topology) noexcept {
   if (run.training.framework == Framework::textbook) return 0;
-  double nccl = 0;
-  for (const GroupKind kind : communicators) nccl += communicator_bytes(topology.group(kind));
-  return cuda_context_bytes + std::min(nccl, nccl_most_bytes);
+  return cuda_context_bytes + std::min(all_communicators_bytes(topology), nccl_most_bytes);
 }
 
 double workspace_bytes(const Run& run) noexcept {
@@ -55,7 +52,9 @@ std::vector<OverheadDetail> overhead_details(const Run& run, const Topology& top
     lines.push_back({name, static_cast<std::int64_t>(std::llround(bytes)), allocated, source});
   };
   add("cuda_context", cuda_context_bytes, false, "ml-engineering: 0.47 GiB, modules loaded lazily");
-  const double share = communicators_share(topology);
+  // What is left of each one's share where their sum is over its ceiling.
+  const double nccl = all_communicators_bytes(topology);
+  const double share = nccl > nccl_most_bytes ? nccl_most_bytes / nccl : 1.0;
   constexpr std::array<std::string_view, communicators.size()> names = {"nccl_tensor", "nccl_pipeline", "nccl_data",
                                                                         "nccl_context", "nccl_expert"};
   for (std::size_t i = 0; i < communicators.size(); ++i) {

@@ -9,16 +9,6 @@
 namespace shardplan {
 namespace {
 
-/// Bytes of one microbatch's hidden state as a pipeline rank sends it.
-double boundary_bytes(const Run& run) noexcept {
-  const Training& training = run.training;
-  const double width = bytes_of(activation_dtype(training.precision));
-  const double tokens =
-      static_cast<double>(training.seq_length) * static_cast<double>(training.micro_batch_size) / run.parallel.context;
-  const double cut = run.parallel.sequence_parallel ? run.parallel.tensor : 1.0;
-  return width * tokens * static_cast<double>(run.model.hidden_size) / cut;
-}
-
 /// One stage: microbatches one after the other, nobody waits.
 void run_single_stage(const EstimateWorkspace& w, double microbatches, schedule::PipelineResult& result) {
   const double busy = microbatches * (w.forward[0] + w.backward[0] + w.weight[0]);
@@ -67,6 +57,15 @@ void run_extended(EstimateWorkspace& w, double microbatches) {
 }
 
 }  // namespace
+
+double boundary_bytes(const Run& run) noexcept {
+  const Training& training = run.training;
+  const double width = bytes_of(activation_dtype(training.precision));
+  const double tokens =
+      static_cast<double>(training.seq_length) * static_cast<double>(training.micro_batch_size) / run.parallel.context;
+  const double cut = run.parallel.sequence_parallel ? run.parallel.tensor : 1.0;
+  return width * tokens * static_cast<double>(run.model.hidden_size) / cut;
+}
 
 void run_pipeline(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept {
   const int p = run.parallel.pipeline;

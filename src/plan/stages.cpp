@@ -69,7 +69,7 @@ void add_time(const Unit& unit, double times, double per_microbatch_s, Chunk& ch
 void add_layers(const Unit& unit, int count, Chunk& chunk, Stage& stage) noexcept {
   add_unit(unit, count, stage);
   add_time(unit, count, 0, chunk);
-  const double elements = unit.weights.dense.held() + unit.weights.expert.held();
+  const double elements = unit.weights.held();
   stage.largest_layer = std::max(stage.largest_layer, elements);
   const double holds = unit.transient.total() + unit.bytes.saved;
   const double before = stage.transient.total() + stage.layer_saved;
@@ -86,7 +86,7 @@ void fill_chunk(const Run& run, const EstimateWorkspace& w, Chunk& chunk, Stage&
   const Recompute& recompute = run.training.recompute;
   const bool every_k = recompute.mode == RecomputeMode::every_k;
   const bool first_n = recompute.mode == RecomputeMode::first_n;
-  const double elements_before = stage.weights.dense.held() + stage.weights.expert.held();
+  const double elements_before = stage.weights.held();
   int layer = chunk.first_layer;
   const int end = chunk.first_layer + chunk.layers;
   while (layer < end) {
@@ -136,7 +136,7 @@ void fill_chunk(const Run& run, const EstimateWorkspace& w, Chunk& chunk, Stage&
     stage.root += ends.final_norm.weights.dense.held() + ends.head.weights.dense.held();
     stage.has_head = true;
   }
-  chunk.elements = stage.weights.dense.held() + stage.weights.expert.held() - elements_before;
+  chunk.elements = stage.weights.held() - elements_before;
   const double per_microbatch = run.training.stack.timing.host_per_microbatch_s;
   chunk.forward_s += per_microbatch / 2;
   chunk.backward_s += per_microbatch / 2;

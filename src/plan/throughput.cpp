@@ -17,11 +17,6 @@ struct TokenFlop {
   double padding = 0;  ///< of the padded vocabulary rows
 };
 
-bool recomputes(const Recompute& recompute) noexcept {
-  return recompute.mode == RecomputeMode::full || recompute.mode == RecomputeMode::first_n ||
-         recompute.mode == RecomputeMode::every_k || recompute.mode == RecomputeMode::ops;
-}
-
 TokenFlop token_flop(const Run& run) noexcept {
   TokenFlop flop;
   const Model& model = run.model;
@@ -50,7 +45,7 @@ TokenFlop token_flop(const Run& run) noexcept {
     o.attention = training.attention;
     OperatorList<double> list;
     layer_operators(v, o, kind, 1, 1, list);
-    const UnitFlop unit = fold_flop(list, recompute, recomputes(recompute));
+    const UnitFlop unit = fold_flop(list, recompute, recompute.of_layers());
     const double backward = unit.input_gradient + unit.weight_gradient;
     const double per_layer = (unit.forward + backward) / s;
     const double score = 3 * unit.score / s;

@@ -12,11 +12,6 @@ constexpr double host_memory_bandwidth = 200e9;  // bytes/s of a node, where the
 constexpr double offload_hidden = 0.8;           // of the compute, that weights and activations can cross PCIe beside
 constexpr double cpu_adam_bytes = 28;  // read and written per parameter: gradient, master, moments, new weight
 
-double trained_here(const Stage& stage) noexcept {
-  return stage.weights.dense.trained + stage.weights.dense.adapters + stage.weights.expert.trained +
-         stage.weights.expert.adapters;
-}
-
 /// Elements that this rank's optimizer steps over.
 double stepped(const EstimateWorkspace& w, const Stage& stage) noexcept {
   if (w.optimizer->form == StateForm::block_coordinate && stage.weights.dense.adapters <= 0) {
@@ -58,7 +53,7 @@ double shared_step_seconds(const EstimateWorkspace& w, const MatrixStepTime& tim
 }
 
 double optimizer_seconds(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
-  if (trained_here(stage) <= 0) return 0;
+  if (stage.weights.trained() <= 0) return 0;
   const StackTiming& timing = run.training.stack.timing;
   const double fraction = std::max(
       0.0, run.training.offload.optimizer == OffloadDevice::none ? 1.0 : 1.0 - run.training.offload.optimizer_fraction);
@@ -155,9 +150,8 @@ void estimate_time(const Run& run, const EstimateWorkspace& w, Estimate& out) no
   TimeEstimate& time = out.time;
   time = TimeEstimate{};
   const double ranks = static_cast<double>(w.stages.size());
-  const double m = static_cast<double>(run.microbatches());
   const schedule::Shape& shape = w.spec.shape;
-  const double through = shape.kind == ScheduleKind::dualpipe ? m / 2 : m;
+  const double through = schedule::microbatches_per_chunk(shape);
   const double per_microbatch_host = run.training.stack.timing.host_per_microbatch_s;
   double data_exposed = 0, optimizer = 0, offload = 0;
   for (std::size_t i = 0; i < w.stages.size(); ++i) {

@@ -49,7 +49,7 @@ StepTimeline step_timeline(const Run& run, EstimateWorkspace& w) {
   schedule::PipelineResult result;
   if (drawn) schedule::simulate(w.spec, w.pipeline, result, timeline);
   const schedule::StepView step{w.spec, result, w.pipeline.program, timeline};
-  const bool aligned = run.training.framework == Framework::megatron && shape.kind == ScheduleKind::interleaved;
+  const bool overlaps = run.training.overlap.grad_reduce;
   for (int rank = 0; rank < shape.p; ++rank) {
     const std::size_t at = static_cast<std::size_t>(rank);
     StageTimeline stage;
@@ -61,11 +61,15 @@ StepTimeline step_timeline(const Run& run, EstimateWorkspace& w) {
     for (int c = 0; c < chunks; ++c) {
       const std::size_t index = at * static_cast<std::size_t>(chunks) + static_cast<std::size_t>(c);
       stage.gradients_ready_s.push_back(w.simulated.grad_ready[index]);
-      const bool overlaps = run.training.overlap.grad_reduce;
-      stage.reduce_start_s.push_back(overlaps ? gradient_reduce_start(run, w, at, c) : stage.last_end_s);
+    }
+    if (overlaps && drawn && aligns_reduction(run)) {
+      stage.reduce_start_s = schedule::aligned_grad_sync(step, rank);
+    } else {
+      for (int c = 0; c < chunks; ++c) {
+        stage.reduce_start_s.push_back(overlaps ? gradient_reduce_start(run, w, at, c) : stage.last_end_s);
+      }
     }
     if (drawn) {
-      if (aligned && run.training.overlap.grad_reduce) stage.reduce_start_s = schedule::aligned_grad_sync(step, rank);
       stage.held = thinned(schedule::held_over_time(step, rank), w.simulated.makespan);
     }
     all.stages.push_back(std::move(stage));

@@ -8,11 +8,6 @@
 namespace shardplan {
 namespace {
 
-bool recomputes_layers(const Recompute& recompute) noexcept {
-  return recompute.mode == RecomputeMode::full || recompute.mode == RecomputeMode::first_n ||
-         recompute.mode == RecomputeMode::every_k || recompute.mode == RecomputeMode::ops;
-}
-
 bool covered_by_modules(const Recompute& recompute, Covered covered) noexcept {
   if (recompute.mode != RecomputeMode::modules) return false;
   if (covered == Covered::moe) return (recompute.modules & recompute_moe) != 0;
@@ -110,7 +105,7 @@ Unit layer_unit(const Run& run, const EstimateWorkspace& w, const LayerKind& kin
   const LayerOptions o = options_for(run, kind, frozen_input);
   OperatorList<double> list;
   layer_operators(v, o, kind, run.parallel.context, run.parallel.expert_tensor, list);
-  const bool again = recomputes_layers(recompute);
+  const bool again = recompute.of_layers();
   unit.weights = fold_weights(list, w.counting);
   unit.matrix_step = matrix_step_time(run, w.counting, list);
   const double input_width =

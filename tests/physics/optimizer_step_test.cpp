@@ -8,17 +8,12 @@
 #include "shardplan/plan/workspace.hpp"
 #include "support/catch.hpp"
 #include "support/estimated.hpp"
+#include "support/optimizer_runs.hpp"
 
 namespace {
 
 using namespace shardplan;
-
-nlohmann::json run_with(const std::string& optimizer, const char* model = "llama-2-7b") {
-  return {{"model", model},
-          {"cluster", "dgx-h100"},
-          {"num_gpus", 1},
-          {"training", {{"framework", "ddp"}, {"param_dtype", "fp32"}, {"optimizer", optimizer}}}};
-}
+using test::run_with;
 
 constexpr double h = 4096, f = 11008, V = 32000, all = 6738415616;  // Llama-2-7B
 

@@ -100,6 +100,12 @@ struct Recompute {
   RecomputeMode mode = RecomputeMode::none;
   int n = 0;  ///< full:N and every:K
   std::uint8_t modules = 0;
+
+  /// Whether whole layers run again, not parts of one.
+  constexpr bool of_layers() const noexcept {
+    return mode == RecomputeMode::full || mode == RecomputeMode::first_n || mode == RecomputeMode::every_k ||
+           mode == RecomputeMode::ops;
+  }
 };
 
 enum class AttentionKernel : std::uint8_t { eager, flash, flash_v1, flash_v3 };

@@ -121,10 +121,11 @@ constexpr LossBytes loss_bytes(LossKind loss, int chunks, double native_width, b
 }
 
 /// The most that head and loss hold beyond parameters, gradients and the head's input, at their two worst points.
+template <class N>
 struct HeadPeaks {
-  double loss = 0;             ///< logits and what the loss makes of them
-  double product = 0;          ///< backward of the head's product: the logits' gradient and the input's
-  double weight_gradient = 0;  ///< made there too, or a placeholder of its size where it is accumulated by the product
+  N loss{};             ///< logits and what the loss makes of them
+  N product{};          ///< backward of the head's product: the logits' gradient and the input's
+  N weight_gradient{};  ///< made there too, or a placeholder of its size where it is accumulated by the product
 };
 
 /// T tokens, V/t columns, n chunks (activations.md section 7, measured; Megatron-Core tensor_parallel/layers.py for the
@@ -132,12 +133,12 @@ struct HeadPeaks {
 ///   loss:    peak_per_logit TV/(nt); in chunks also the input's gradient 2Th, and 2Vh/t where it is made in forward.
 ///   product: gradient_per_logit TV/(nt) + 2Th, in chunks + 2Th/n, with sequence parallelism + 2Th + 2Th/t.
 template <class N>
-HeadPeaks head_peaks(const Symbols<N>& v, const LayerOptions& o, const LossBytes& loss, N width, bool trains) {
+HeadPeaks<N> head_peaks(const Symbols<N>& v, const LayerOptions& o, const LossBytes& loss, N width, bool trains) {
   const N tokens = v.s * v.b / v.c;
   const N rows = loss.shifted ? v.b * (v.s / v.c - 1.0) : tokens;
   const N logits = rows / loss.chunks * v.V / v.t;
   const N input = v.w * tokens * width;
-  HeadPeaks peaks;
+  HeadPeaks<N> peaks;
   peaks.weight_gradient = trains ? 2.0 * v.V / v.t * width : N(0.0);
   peaks.loss = loss.peak_per_logit * logits + loss.saved_per_token * rows;
   if (loss.chunks > 1) peaks.loss = peaks.loss + input;

@@ -39,6 +39,10 @@ struct Weights {
 struct UnitWeights {
   Weights dense;   ///< shared by data x context ranks
   Weights expert;  ///< shared by the expert-data ranks
+
+  double held() const noexcept { return dense.held() + expert.held(); }
+  /// Elements that the optimizer steps over, before data sharding.
+  double trained() const noexcept { return dense.trained + dense.adapters + expert.trained + expert.adapters; }
   UnitWeights& operator+=(const UnitWeights& other) noexcept;
 };
 

@@ -1,36 +1,19 @@
 // What the backward pass holds for a moment, beyond states, gradients and kept activations.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
 
-#include "shardplan/core/names.hpp"
 #include "shardplan/physics/layer_options.hpp"
 #include "shardplan/physics/operator.hpp"
 #include "shardplan/physics/symbols.hpp"
 
 namespace shardplan {
 
-/// The points of a layer's backward pass that can hold most.
-enum class TransientPoint : std::uint8_t {
-  last_linear,
-  activation,
-  column_input,
-  context_gather,
-  attention_core,
-  weight_norm
-};
-template <>
-inline constexpr std::array<std::string_view, 6> names_of<TransientPoint> = {
-    "last_linear", "activation", "column_input", "context_gather", "attention_core", "weight_norm"};
-
 /// The parts of a layer's transient.
 struct LayerTransient {
   double gradient = 0;         ///< dY, the incoming gradient
   double inner = 0;            ///< the most that gradients inside the layer hold, less what has been freed by then
   double weight_gradient = 0;  ///< a weight gradient that stays; one that is added and freed is part of `inner`
-  TransientPoint point = TransientPoint::last_linear;  ///< where `inner` is largest
 
   double total() const noexcept { return gradient + inner + weight_gradient; }
 };

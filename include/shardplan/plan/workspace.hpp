@@ -56,12 +56,12 @@ struct Unit {
 struct Ends {
   Unit embedding;
   Unit final_norm;
-  Unit head;                 ///< the LM head and the loss
-  Unit mtp;                  ///< multi-token prediction: one block, its projection and one more pass of the head
-  double head_input = 0;     ///< bytes of the final norm's output as the head keeps it
-  HeadPeaks head_peaks;      ///< what the loss' and the head's backward hold at most, the head's input apart
-  double head_gradient = 0;  ///< bytes of the head's weight gradient in 16 bit, 0 where frozen
-  double logits = 0;         ///< elements of this rank's logits
+  Unit head;                     ///< the LM head and the loss
+  Unit mtp;                      ///< multi-token prediction: one block, its projection and one more pass of the head
+  double head_input = 0;         ///< bytes of the final norm's output as the head keeps it
+  HeadPeaks<double> head_peaks;  ///< what the loss' and the head's backward hold at most, the head's input apart
+  double head_gradient = 0;      ///< bytes of the head's weight gradient in 16 bit, 0 where frozen
+  double logits = 0;             ///< elements of this rank's logits
 };
 
 /// A model chunk on a rank.
@@ -123,6 +123,14 @@ struct EstimateWorkspace {
 /// destination node (DeepEP, HybridEP) takes the time of those copies.
 double layer_call_seconds(const Run& run, const Topology& topology, const LayerCollective<double>& call,
                           double top_k) noexcept;
+
+/// One microbatch's hidden state as a pipeline rank hands it on, bytes.
+double boundary_bytes(const Run& run) noexcept;
+
+/// Whether chunks' gradients are reduced in the same slot on all ranks (Megatron-LM's align_grad_reduce).
+constexpr bool aligns_reduction(const Run& run) noexcept {
+  return run.training.framework == Framework::megatron && run.parallel.schedule == ScheduleKind::interleaved;
+}
 
 /// When one rank may start to reduce a chunk's gradients as a whole, where the reduction overlaps.
 double gradient_reduce_start(const Run& run, const EstimateWorkspace& w, std::size_t rank, int chunk) noexcept;
