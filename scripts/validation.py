@@ -13,6 +13,7 @@ whose `match` is found in "id model GPU precision offload" is taken; `sign` limi
 """
 import argparse
 import difflib
+import hashlib
 import json
 import os
 import re
@@ -58,6 +59,7 @@ class Result:
     band: Optional[Tuple[float, float]]
     fits: bool
     refusal: str = ""
+    band_class: str = ""
 
     @property
     def error(self):
@@ -94,7 +96,7 @@ def estimate(kind, program, row):
         return Result(row, measured, None, None, False, reason)
     out = json.loads(done.stdout)
     value, band = predicted(kind, out, row)
-    return Result(row, measured, value, band, out["memory"]["fits"])
+    return Result(row, measured, value, band, out["memory"]["fits"], "", out["time"]["step_band_class"])
 
 
 def run_all(kind, program, jobs):
@@ -162,19 +164,69 @@ def goal_table(kind, results):
 
 
 def coverage_table(kind, results):
-    """How often the measured value lies in the stated band: of times by the band's width, of memory by source."""
+    """How often the measured value lies in the stated band: of times by the band's class, of memory by source."""
     table = [["band" if kind is TIME else "source", "n", "below", "inside", "above"]]
     classes = defaultdict(list)
     for r in results:
         if r.band and r.predicted:
             low, high = r.band
-            width = f"+-{round(100 * (high - low) / 2 / r.predicted)}%"
+            width = f"{r.band_class.replace('_', ' ')}, +-{round(100 * (high - low) / 2 / r.predicted)}%"
             classes[width if kind is TIME else r.row["group"]].append((r.measured > high) - (r.measured < low))
     order = sorted(classes, key=lambda name: (len(name), name) if kind is TIME else name.lower())
     for name, sides in [(name, classes[name]) for name in order] + [("all", sum(classes.values(), []))]:
         shares = [percent(fmean(side == s for s in sides), 0) if sides else "-" for side in (-1, 0, 1)]
         table.append([name, str(len(sides)), *shares])
     return table
+
+
+# What the fit of the constants says about itself
+
+
+def read_fit():
+    """docs/validation_timing.json, and whether the constants are still those that it was written with."""
+    with open(os.path.join(ROOT, "docs", "validation_timing.json"), encoding="utf-8") as file:
+        fit = json.load(file)
+    with open(os.path.join(ROOT, "configs", "timing", "constants.json"), "rb") as file:
+        current = hashlib.sha256(file.read()).hexdigest()[:16] == fit["constants"]
+    return fit, current
+
+
+def left_out_table(fit):
+    table = [["source", "fitted", "left out", "ratio"]]
+    fitted = fit["without"][0]["errors"]
+    for source, error in sorted(fit["left_out"].items()):
+        table.append([source, f"{fitted[source]:.1f}%", f"{error:.1f}%", f"{error / fitted[source]:.2f}"])
+    means = [fmean(fitted.values()), fmean(fit["left_out"].values())]
+    return table + [["mean of the sources", f"{means[0]:.1f}%", f"{means[1]:.1f}%", f"{means[1] / means[0]:.2f}"]]
+
+
+def ablation_table(fit):
+    sources = sorted(fit["without"][0]["errors"])
+    table = [["without", *sources, "mean"]]
+    for row in fit["without"]:
+        errors = [row["errors"][source] for source in sources]
+        table.append([row["without"], *[f"{e:.1f}" for e in errors], f"{fmean(errors):.1f}"])
+    return table
+
+
+FIT_TEXT = """The step time has {count} constants that were fitted to these rows: rates of GPUs, efficiencies of fabrics,
+host times and kernels of stacks. [configs/timing/constants.json](../configs/timing/constants.json) lists each with its
+unit, bounds, prior and rows; `scripts/fit_timing.sh` fits them again. "left out" is the error of a source with constants
+that were fitted, from the priors, to all the others: what to expect of a new source on a known stack."""
+
+ABLATION_TEXT = """The error (percent) of every source with one term taken out of the model, or put back to what a simpler
+model has; nothing is fitted again:"""
+
+
+def fit_section():
+    fit, _ = read_fit()
+    with open(os.path.join(ROOT, "configs", "timing", "constants.json"), encoding="utf-8") as file:
+        count = len(json.load(file)["constants"])
+    sources = tuple(fit["without"][0]["errors"]) + ("mean", "fitted", "left out", "ratio")
+    parts = ["### Fitted constants and sources left out", FIT_TEXT.format(count=count)]
+    parts.append(markdown(left_out_table(fit), sources))
+    parts += ["### What each term is worth", ABLATION_TEXT, markdown(ablation_table(fit), sources)]
+    return parts
 
 
 # Reasons
@@ -273,7 +325,7 @@ predicted / measured - 1. The tables count
 
 mean and median are of the error's size, bias is the mean with its sign, largest is the worst row. Sources count
 equally in "mean of the sources", however many rows they have. Most constants of the estimate were chosen with these
-rows in view, so expect more on a stack, fabric or model family that is not here.
+rows in view, so expect more on a stack, fabric or model family that is not here: 10 to 25% of a step's time.
 """
 
 MEMORY_TEXT = """`max_allocated` is compared with the stage's total less what lies outside the framework's allocator,
@@ -284,7 +336,7 @@ TIME_TEXT = "Seconds of one optimizer step; where a source prints tokens/s inste
 
 BANDS = {
     "memory": "`reserved_band_bytes` against what was reserved; below: less was measured than the band spans.",
-    "time": "`step_band_s` is meant to hold 80% of the runs; by its half width. below: faster than the band spans.",
+    "time": "`step_band_s` is meant to hold 80% of the runs; by `step_band_class` and half width. below: faster than the band spans.",
 }
 
 
@@ -316,6 +368,8 @@ def section(kind, results):
     parts += [words, markdown(goals, NUMBERS)]
     parts += [f"### Verdicts and bands of {kind.heading.lower()}", fits_line(scored), BANDS[kind.name]]
     parts.append(markdown(coverage_table(kind, scored), NUMBERS))
+    if kind is TIME:
+        parts += fit_section()
     parts += [f"### The worst rows of {kind.heading.lower()}", markdown(worst_table(kind, scored, reasons), NUMBERS)]
     parts.append(f"All rows that are more than {percent(kind.explained, 0)} off, by cause:")
     parts.append(markdown(cause_table(kind, scored, reasons), NUMBERS))
@@ -392,6 +446,9 @@ def main():
     for kind in (MEMORY, TIME):
         wanted[os.path.join(ROOT, "docs", "validation.md")] += "\n" + section(kind, results[kind.name])
         wanted[os.path.join(ROOT, "docs", "images", f"validation_{kind.name}.svg")] = plot(kind, results[kind.name])
+    if options.check and not read_fit()[1]:
+        print("docs/validation_timing.json is of other constants; scripts/fit_timing.sh --tables writes it anew.")
+        return 1
     if options.check:
         return 1 if any([stale(path, content) for path, content in wanted.items()]) else 0
     for path, content in wanted.items():

@@ -8,6 +8,7 @@
 
 #include "command.hpp"
 #include "shardplan/io/suggest.hpp"
+#include "shardplan/plan/suspect.hpp"
 
 namespace shardplan::cli {
 namespace {
@@ -58,7 +59,14 @@ Result<io::Measured> measured_against(const Measurement& measurement, const Run&
   const ThroughputEstimate& estimated = estimate.throughput;
   const double ratio = tokens_per_s_per_gpu(measurement, run, estimated) / estimated.tokens_per_s_per_gpu;
   Result<io::Measured> result;
-  result.value = {estimated.mfu * ratio, estimated.mfu_causal * ratio, estimated.hfu * ratio, ratio};
+  const double step_s = estimate.time.step_s / ratio;
+  const bool in_band = step_s >= estimate.time.band_low_s && step_s <= estimate.time.band_high_s;
+  result.value = {estimated.mfu * ratio,
+                  estimated.mfu_causal * ratio,
+                  estimated.hfu * ratio,
+                  ratio,
+                  in_band,
+                  most_likely_off(estimate.time, step_s).term};
   const auto check = [&](std::string_view field, double value) {
     if (value <= 1) return;
     result.problems.push_back(

@@ -1,8 +1,10 @@
 #include "calibration.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "shardplan/physics/measured.hpp"
 #include "shardplan/physics/timing.hpp"
 
 namespace shardplan::io {
@@ -35,7 +37,7 @@ double attention_share(const std::vector<EfficiencyPoint>& points, const Gpu& gp
   const double peak = std::max(gpu.peak(Precision::bf16), gpu.peak(Precision::fp16));
   return geometric_mean(points, [&](const EfficiencyPoint& point) {
     const auto [batch, heads, length, width] = point.at;
-    const double ramp = length / (length + gpu.attention.s0);
+    const double ramp = attention_shape_share(gpu, gpu.attention.s0, width, length, batch * heads);
     return causal_flop * batch * heads * length * length * width / (point.value * peak * ramp);
   });
 }
@@ -55,22 +57,45 @@ void calibrate_attention(const MeasuredEfficiency& measured, Gpu& gpu) {
   }
 }
 
+/// The user's collectives inside a domain over those of the built-in table.
+double mean_slowdown(const std::vector<EfficiencyPoint>& points, const Cluster& cluster) {
+  constexpr std::array<Collective, 4> ops = {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,
+                                             Collective::all_to_all};
+  const auto ratio = [&](const EfficiencyPoint& point) {
+    const double ranks = point.at[0];
+    RankGroup group;
+    group.size = group.per_domain = static_cast<int>(ranks);
+    group.scope = Scope::intra_node;
+    const double rounds = (ranks - 1) / ranks * (point.at[2] == 0 ? 2 : 1);
+    const Collective op = ops[static_cast<std::size_t>(point.at[2])];
+    return point.value / collective_seconds(cluster, op, group, rounds * point.at[1]);
+  };
+  return points.empty() ? 1 : geometric_mean(points, ratio);
+}
+
 void calibrate_links(const std::vector<EfficiencyPoint>& points, Cluster& cluster) {
   double inside = 0;
   double across = 0;
+  std::vector<EfficiencyPoint> local;
   for (const EfficiencyPoint& point : points) {
     const double ranks = point.at[0];
     const double rounds = (ranks - 1) / ranks * (point.at[2] == 0 ? 2 : 1);
     const double bus = point.at[1] * rounds / point.value;
     const double domain = cluster.scale_up_domain;
     if (ranks <= domain) {
+      if (ranks > 1) local.push_back(point);
       inside = std::max(inside, bus / cluster.intra_node.bandwidth);
     } else {
       across = std::max(across, bus / (cluster.inter_node.bandwidth * domain));
     }
   }
+  if (has_collective_table(cluster.gpu.collective_table)) cluster.collective_slowdown = mean_slowdown(local, cluster);
   if (inside > 0) cluster.intra_node_efficiency = std::min(inside, 1.0);
-  if (across > 0) cluster.gpu.inter_node_efficiency[static_cast<std::size_t>(cluster.fabric)] = std::min(across, 1.0);
+  if (across > 0) {
+    const std::size_t fabric = static_cast<std::size_t>(cluster.fabric);
+    cluster.gpu.inter_node_efficiency[fabric] = std::min(across, 1.0);
+    cluster.gpu.fabric_measured[fabric] = true;
+  }
 }
 
 }  // namespace

@@ -140,6 +140,7 @@ void write_time(JsonWriter& out, const TimeEstimate& time) {
   out.real("", time.band_low_s);
   out.real("", time.band_high_s);
   out.end_array();
+  out.text("step_band_class", name(time.band_class));
   out.end_object();
 }
 
@@ -173,6 +174,12 @@ void write_measured(JsonWriter& out, const Measured& measured) {
   out.real("mfu_causal", measured.mfu_causal);
   out.real("hfu", measured.hfu);
   out.real("ratio_to_estimate", measured.ratio_to_estimate);
+  out.boolean("in_band", measured.in_band);
+  if (measured.suspect.empty()) {
+    out.null("suspect");
+  } else {
+    out.text("suspect", measured.suspect);
+  }
   out.end_object();
 }
 

@@ -7,6 +7,7 @@
 #include "catalog_lookup.hpp"
 #include "object_reader.hpp"
 #include "shardplan/io/cluster_file.hpp"
+#include "shardplan/physics/measured.hpp"
 
 namespace shardplan::io {
 namespace {
@@ -121,10 +122,23 @@ void read_inter_node(ObjectReader& reader, Gpu& gpu) {
   ObjectReader fabrics(*value, reader.file(), reader.pointer_of("inter_node_efficiency"), reader.problems());
   for (std::size_t i = 0; i < names_of<FabricType>.size(); ++i) {
     double& efficiency = gpu.inter_node_efficiency[i];
-    efficiency = fabrics.number(names_of<FabricType>[i], share).value_or(efficiency);
+    const auto known = fabrics.number(names_of<FabricType>[i], share);
+    efficiency = known.value_or(efficiency);
+    gpu.fabric_measured[i] = known.has_value();
   }
   fabrics.text("source");
   fabrics.finish();
+}
+
+/// Which measured tables hold for it: its own, or those of the GPU that it is like.
+void read_tables(ObjectReader& reader, Gpu& gpu) {
+  const auto like = reader.text("measured_like");
+  const int own = measured_table(gpu.name);
+  const int other = like ? measured_table(*like) : no_table;
+  if (like && other == no_table) reader.problem("measured_like", fmt::format("\"{}\" has no measured tables", *like));
+  gpu.gemm.table = has_gemm_table(own) ? own : has_gemm_table(other) ? other : no_table;
+  gpu.attention_table = has_attention_table(own) ? own : has_attention_table(other) ? other : no_table;
+  gpu.collective_table = has_collective_table(own) ? own : has_collective_table(other) ? other : no_table;
 }
 
 }  // namespace
@@ -157,9 +171,12 @@ Result<Gpu> read_gpu(const nlohmann::json& object, std::string_view file, std::s
   gpu.multiprocessors = static_cast<int>(reader.integer("multiprocessors", 1, 1'000'000).value_or(0));
   read_capability(reader, gpu);
   gpu.pcie_bandwidth = pcie_bandwidth(static_cast<int>(reader.integer("pcie_gen", 3, 6).value_or(0)));
+  // A CPU that is joined by more than PCIe (NVLink-C2C).
+  gpu.pcie_bandwidth = reader.number("host_link_gb_s", positive).value_or(gpu.pcie_bandwidth * 1e-9) * 1e9;
   read_gemm(reader, gpu);
   read_attention(reader, gpu);
   read_inter_node(reader, gpu);
+  read_tables(reader, gpu);
   gpu.source = reader.text("source").value_or("");
   gpu.trust = reader.text("trust").value_or("");
   reader.accept({"aliases", "tdp_w", "notes"});

@@ -68,6 +68,7 @@ void read_memory(ObjectReader& reader, StackMemory& memory) {
 }
 
 void read_timing(ObjectReader& reader, StackTiming& timing) {
+  set(reader.boolean("measured"), timing.measured);
   set(reader.number("elementwise_factor", not_negative), timing.elementwise_factor);
   set(reader.number("uncompiled_factor", not_negative), timing.uncompiled_factor);
   set(reader.number("layout_copy_bytes_per_h", not_negative), timing.layout_copy_bytes_per_h);
@@ -82,6 +83,18 @@ void read_timing(ObjectReader& reader, StackTiming& timing) {
   set(reader.number("fsdp_hidden", share), timing.fsdp_hidden);
   set(reader.number("tp_hidden", share), timing.tp_hidden);
   set(reader.number("expert_hidden", share), timing.expert_hidden);
+  set(reader.number("batched_product_share", share), timing.batched_product_share);
+  set(reader.number("misaligned_head_slowdown", not_negative), timing.misaligned_head_slowdown);
+  set(reader.number("narrow_head_share", share), timing.narrow_head_share);
+  set(reader.number("grouped_product_share", not_negative), timing.grouped_product_share);
+  set(reader.number("expert_start_s", not_negative), timing.expert_start_s);
+  set(reader.number("all_to_all_spread", not_negative), timing.all_to_all_spread);
+  set(reader.number("permutation_factor", not_negative), timing.permutation_factor);
+  set(reader.number("weight_gradient_share", share), timing.weight_gradient_share);
+  set(reader.number("fp8_rowwise_share", not_negative), timing.fp8_rowwise_share);
+  set(reader.number("mxfp8_share", not_negative), timing.mxfp8_share);
+  set(reader.number("nvfp4_share", not_negative), timing.nvfp4_share);
+  set(reader.number("fsdp_contention", share), timing.fsdp_contention);
 }
 
 template <class Target, class Read>

@@ -4,20 +4,16 @@
 #include <cmath>
 
 #include "shardplan/physics/fold.hpp"
+#include "shardplan/physics/measured.hpp"
 
 namespace shardplan {
 namespace {
 
 constexpr double elementwise_bandwidth_share = 0.8;
 constexpr double launch_s = 3e-6;
-constexpr double grouped_share = 0.72;          // a grouped product's rate, of one product of its shape
-constexpr double per_expert_s = 5e-6;           // start-up per local expert and product
-constexpr double batched_product_share = 0.46;  // unfused attention's batched products, of peak
-constexpr double fp8_cast_bytes = 4.5;          // per element of each product's input
-constexpr double half_rate_bytes = 2.0e6;       // message at which NVLink reaches half of that
-constexpr double inter_node_step_s = 40e-6;     // start-up of a pass over nodes, per log2(nodes)
-
-Precision product_precision(Precision precision) noexcept { return precision; }
+constexpr double window_tile = 128;          // keys of a flash kernel's tile
+constexpr double half_rate_bytes = 2.0e6;    // message at which NVLink reaches half of that
+constexpr double inter_node_step_s = 40e-6;  // start-up of a pass over nodes, per log2(nodes)
 
 /// The 16-bit (or fp32) rate that attention scores, router and the like run at.
 double plain_peak(const Gpu& gpu, Precision precision) noexcept {
@@ -41,16 +37,26 @@ double tile_waves(double tiles, double processors, double quantisation) noexcept
 
 }  // namespace
 
+double attention_shape_share(const Gpu& gpu, double s0, double head_dim, double length, double heads) noexcept {
+  const double ramp = length / (length + s0);
+  if (!has_attention_table(gpu.attention_table)) return ramp;
+  constexpr double longest = 16384, most_heads = 384, widest = 128;
+  const double measured = measured_attention_share(gpu.attention_table, head_dim, length, heads) /
+                          measured_attention_share(gpu.attention_table, widest, longest, most_heads);
+  const double inside = std::clamp(length, 1024.0, longest);
+  return measured * longest / (longest + s0) * ramp / (inside / (inside + s0));
+}
+
 double memory_seconds(const Gpu& gpu, double bytes) noexcept {
   if (bytes <= 0) return 0;
   return bytes / (elementwise_bandwidth_share * gpu.memory_bandwidth) + launch_s;
 }
 
-double gemm_seconds(const Gpu& gpu, Precision precision, double m, double n, double k, double batch) noexcept {
-  if (m <= 0 || n <= 0 || k <= 0 || batch <= 0) return 0;
+namespace {
+
+/// One product's work on a tile-by-tile model of the GPU, at its dense peak `peak`. Seconds.
+double tile_seconds(const Gpu& gpu, double peak, double width, double m, double n, double k, double batch) noexcept {
   const GemmEfficiency& efficiency = gpu.gemm;
-  const double peak = gpu.peak(product_precision(precision));
-  if (peak <= 0) return 0;
   const double processors = gpu.multiprocessors > 0 ? gpu.multiprocessors : 108;
   constexpr double tile_rows[3] = {256, 128, 64};
   constexpr double tile_share[3] = {1.0, 0.97, 0.93};
@@ -62,14 +68,57 @@ double gemm_seconds(const Gpu& gpu, Precision precision, double m, double n, dou
     const double seconds = waves * 2 * tile_rows[i] * 128 * (k + efficiency.k0) / rate;
     if (i == 0 || seconds < best) best = seconds;
   }
-  const double width = is_16_bit_or_less(precision) ? 2 : 4;
   const double bytes = width * batch * (m * k + k * n + m * n);
-  const double through_memory = bytes / (gpu.memory_bandwidth * efficiency.memory_fraction);
-  double seconds = std::max(best, through_memory) / efficiency.sustained + efficiency.launch_s;
-  if (precision == Precision::fp8 || precision == Precision::nvfp4) {
-    seconds += fp8_cast_bytes * batch * m * k / (elementwise_bandwidth_share * gpu.memory_bandwidth);
+  return std::max(best, bytes / (gpu.memory_bandwidth * efficiency.memory_fraction)) + efficiency.launch_s;
+}
+
+/// Rows and columns as kernels pad them.
+double padded(double size, double below) noexcept { return size < below ? std::ceil(size / 128) * 128 : size; }
+
+/// By the measured table; outside its box the tile model says how the shape at the box's edge continues.
+double table_seconds(const Gpu& gpu, double peak, double m, double n, double k, double batch) noexcept {
+  const double rows = std::clamp(m, least_measured_size, most_measured_rows);
+  const double columns = std::clamp(n, least_measured_size, most_measured_columns);
+  const double depth = std::clamp(k, least_measured_size, most_measured_columns);
+  const bool inside = rows == m && columns == n && depth == k;
+  if (inside) {
+    const double wide = padded(m, 1024), high = padded(n, 4096);
+    return 2 * batch * wide * high * k / (peak * measured_gemm_share(gpu.gemm.table, wide, high, k));
   }
-  return seconds;
+  const double edge = 2 * rows * columns * depth / (peak * measured_gemm_share(gpu.gemm.table, rows, columns, depth));
+  return edge * tile_seconds(gpu, peak, 2, m, n, k, batch) / tile_seconds(gpu, peak, 2, rows, columns, depth, 1);
+}
+
+/// How a narrow product runs against a 16-bit one of the same shape.
+struct NarrowRate {
+  double speed_up = 1;
+  double cast_bytes = 0;  ///< HBM traffic per element of each product's inputs
+};
+
+NarrowRate narrow_rate(const Gpu& gpu, const Training& training, double plain) noexcept {
+  const StackTiming& timing = training.stack.timing;
+  const double ratio = gpu.peak(training.precision) / plain;
+  if (training.precision == Precision::nvfp4) return {ratio * timing.nvfp4_share, 8};
+  switch (training.fp8_recipe) {
+    case Fp8Recipe::rowwise: return {ratio * timing.fp8_rowwise_share, 8};
+    case Fp8Recipe::mxfp8:
+    case Fp8Recipe::blockwise: return {ratio * timing.mxfp8_share, 5};
+    case Fp8Recipe::tensorwise: return {ratio, 4};
+    default: return {ratio, 5};
+  }
+}
+
+}  // namespace
+
+double gemm_seconds(const Gpu& gpu, Precision precision, double m, double n, double k, double batch) noexcept {
+  if (m <= 0 || n <= 0 || k <= 0 || batch <= 0) return 0;
+  const double peak = gpu.peak(precision);
+  if (peak <= 0) return 0;
+  const bool tabulated = has_gemm_table(gpu.gemm.table) && is_16_bit_or_less(precision);
+  const double width = is_16_bit_or_less(precision) ? 2 : 4;
+  const double seconds =
+      tabulated ? table_seconds(gpu, peak, m, n, k, batch) : tile_seconds(gpu, peak, width, m, n, k, batch);
+  return seconds / gpu.gemm.sustained;
 }
 
 Path path_of(const Cluster& cluster, const RankGroup& group) noexcept {
@@ -91,15 +140,22 @@ Path path_of(const Cluster& cluster, const RankGroup& group) noexcept {
 double collective_seconds(const Cluster& cluster, Collective op, const RankGroup& group, double sent) noexcept {
   if (group.size <= 1 || sent <= 0) return 0;
   const Path path = path_of(cluster, group);
+  const double ranks = group.size;
   if (op == Collective::send) {
     const bool inside = group.scope == Scope::intra_node;
     const double rate = inside ? cluster.intra_node.bandwidth * cluster.intra_node_efficiency
                                : cluster.inter_node.bandwidth * cluster.inter_node_efficiency();
     return (inside ? cluster.intra_node.latency_s : cluster.inter_node.latency_s) + sent / rate;
   }
+  if (group.scope == Scope::intra_node && has_collective_table(cluster.gpu.collective_table)) {
+    const int table = cluster.gpu.collective_table;
+    const double message = op == Collective::broadcast ? sent : sent * ranks / (ranks - 1);
+    const double slower = std::max(1.0, measured_link_bandwidth(table) / cluster.intra_node.bandwidth);
+    return cluster.collective_slowdown * slower *
+           measured_collective_seconds(table, op, ranks, op == Collective::all_reduce ? message / 2 : message);
+  }
   if (op == Collective::all_to_all && group.scope == Scope::inter_node) {
-    const double others = group.size - 1;
-    const double remote = sent * (group.size - group.per_domain) / others;
+    const double remote = sent * (ranks - group.per_domain) / (ranks - 1);
     const double local = sent - remote;
     return path.latency_s + remote / (cluster.inter_node.bandwidth * cluster.inter_node_efficiency()) +
            local / (cluster.intra_node.bandwidth * cluster.intra_node_efficiency);
@@ -110,29 +166,58 @@ double collective_seconds(const Cluster& cluster, Collective op, const RankGroup
   return seconds;
 }
 
+namespace {
+
+/// The three products of one operator, in the precision that it runs in.
+class Products {
+ public:
+  Products(const Run& run, const Operator<double>& op) noexcept : gpu_(run.cluster.gpu), batch_(op.batch) {
+    const Training& training = run.training;
+    const bool is_narrow = training.precision == Precision::fp8 || training.precision == Precision::nvfp4;
+    // Head, router and attention scores stay in 16 bit.
+    const bool plain = op.part == Part::router || op.part == Part::head;
+    precision_ = training.precision;
+    if (is_narrow) precision_ = gpu_.peak(Precision::bf16) > 0 ? Precision::bf16 : Precision::fp16;
+    if (is_narrow && !plain) narrow_ = narrow_rate(gpu_, training, gpu_.peak(precision_));
+    if (op.kind == OperatorKind::grouped_gemm) share_ = training.stack.timing.grouped_product_share;
+  }
+
+  double seconds(double m, double n, double k) const noexcept {
+    const double product = gemm_seconds(gpu_, precision_, m, n, k, batch_) / (narrow_.speed_up * share_);
+    if (narrow_.cast_bytes <= 0) return product;
+    return product + narrow_.cast_bytes * batch_ * m * k / (elementwise_bandwidth_share * gpu_.memory_bandwidth);
+  }
+
+ private:
+  const Gpu& gpu_;
+  Precision precision_ = Precision::bf16;
+  NarrowRate narrow_;
+  double batch_ = 1;
+  double share_ = 1;
+};
+
+}  // namespace
+
 OperatorTime operator_seconds(const Run& run, const Operator<double>& op, double causal_share) noexcept {
   const Gpu& gpu = run.cluster.gpu;
   const Training& training = run.training;
-  const double bytes_factor =
-      training.stack.timing.elementwise_factor * (training.compile ? 1.0 : training.stack.timing.uncompiled_factor);
+  const StackTiming& timing = training.stack.timing;
+  double bytes_factor = timing.elementwise_factor * (training.compile ? 1.0 : timing.uncompiled_factor);
+  if (op.kind == OperatorKind::routing) bytes_factor = timing.permutation_factor;
   OperatorTime time;
   switch (op.kind) {
     case OperatorKind::gemm:
     case OperatorKind::grouped_gemm: {
-      const bool plain = op.part == Part::router || op.part == Part::head;
-      const Precision precision =
-          plain && is_16_bit_or_less(training.precision) && training.precision != Precision::fp16
-              ? (gpu.peak(Precision::bf16) > 0 ? Precision::bf16 : Precision::fp16)
-              : training.precision;
-      time.forward_s = gemm_seconds(gpu, precision, op.m, op.n, op.k, op.batch);
-      time.input_gradient_s = gemm_seconds(gpu, precision, op.m, op.k, op.n, op.batch);
-      if (op.kind == OperatorKind::grouped_gemm) {
-        time.forward_s = time.forward_s / grouped_share + op.batch * per_expert_s;
-        time.input_gradient_s = time.input_gradient_s / grouped_share + op.batch * per_expert_s;
-      }
+      const Products products(run, op);
+      const double start = op.kind == OperatorKind::grouped_gemm ? op.batch * timing.expert_start_s : 0.0;
+      time.forward_s = products.seconds(op.m, op.n, op.k) + start;
+      time.input_gradient_s = products.seconds(op.m, op.k, op.n) + start;
       if (op.trains && op.parameters > 0) {
-        const double share = op.kind == OperatorKind::grouped_gemm ? grouped_share : 1.0;
-        time.weight_gradient_s = gemm_seconds(gpu, precision, op.n, op.k, op.m, op.batch) / (0.95 * share);
+        // fp32 accumulation: read and written beside the product.
+        const double bytes = 8 * op.n * op.k * op.batch;
+        time.weight_gradient_s =
+            std::max(products.seconds(op.n, op.k, op.m) / timing.weight_gradient_share, memory_seconds(gpu, bytes)) +
+            start;
       }
       if (op.adapter_parameters > 0) {
         // Two thin products a direction; their bytes dominate.
@@ -147,20 +232,30 @@ OperatorTime operator_seconds(const Run& run, const Operator<double>& op, double
       const double peak = plain_peak(gpu, training.precision);
       if (peak <= 0) break;
       if (training.attention == AttentionKernel::eager) {
-        time.forward_s = op.forward_flop / (peak * batched_product_share) + memory_seconds(gpu, op.forward_bytes);
-        time.input_gradient_s =
-            op.input_gradient_flop / (peak * batched_product_share) + memory_seconds(gpu, op.backward_bytes);
+        // Heads that the tensor cores' 16-byte loads cannot address fall back to kernels without them.
+        const bool aligned = std::fmod(op.k, 8) == 0;
+        const double rate = peak * timing.batched_product_share / (aligned ? 1.0 : timing.misaligned_head_slowdown);
+        time.forward_s = op.forward_flop / rate + memory_seconds(gpu, op.forward_bytes);
+        time.input_gradient_s = op.input_gradient_flop / rate + memory_seconds(gpu, op.backward_bytes);
       } else {
         const AttentionEfficiency& efficiency = flash_efficiency(gpu, training);
-        const double s = op.n;
-        const double ramp = s / (s + efficiency.s0);
-        const double small_head = op.k < 96 ? 0.8 : 1.0;
+        // A window's kernel walks the whole sequence and computes whole tiles at the window's edge.
+        const double length = static_cast<double>(training.seq_length);
+        const bool windowed = op.n < length;
+        const double s = windowed ? length : op.n;
+        const double tiles = windowed ? op.n / (op.n + window_tile) : 1.0;
+        // Triton's and FlashAttention-1's shapes are not those that were measured.
+        const bool tabulated = has_attention_table(gpu.attention_table) && &efficiency != &gpu.attention_v1;
+        const double heads = op.batch * static_cast<double>(training.micro_batch_size);
+        const double ramp =
+            tabulated ? attention_shape_share(gpu, efficiency.s0, op.k, s, heads) : s / (s + efficiency.s0);
+        const double small_head = !tabulated && op.k < 96 ? timing.narrow_head_share : 1.0;
         // Without balancing, the last of c context ranks sees nearly all keys of a causal mask: 2 - 1/c times the mean.
         const double c = run.parallel.context;
         const bool unbalanced = training.framework == Framework::fsdp && run.parallel.context_comm != ContextComm::a2a;
         const double flop = op.forward_flop * causal_share * (unbalanced ? 2 - 1 / c : 1.0);
-        time.forward_s = flop / (peak * efficiency.forward * ramp * small_head) + launch_s;
-        time.input_gradient_s = 2.5 * flop / (peak * efficiency.backward * ramp * small_head) + launch_s;
+        time.forward_s = flop / (peak * efficiency.forward * ramp * small_head * tiles) + launch_s;
+        time.input_gradient_s = 2.5 * flop / (peak * efficiency.backward * ramp * small_head * tiles) + launch_s;
       }
       break;
     }
@@ -172,10 +267,29 @@ OperatorTime operator_seconds(const Run& run, const Operator<double>& op, double
   return time;
 }
 
+namespace {
+
+/// Where the recomputation of a layer ends: a checkpoint that is not reentrant stops once it has what backward needs,
+/// so the last product and what follows it do not run again (torch.utils.checkpoint, early stop).
+const Operator<double>* last_rerun(const Run& run, const OperatorList<double>& list) noexcept {
+  const Recompute& recompute = run.training.recompute;
+  const bool single_layers = recompute.mode == RecomputeMode::full || recompute.mode == RecomputeMode::first_n ||
+                             (recompute.mode == RecomputeMode::every_k && recompute.n == 1);
+  if (!single_layers || run.training.kernels.reentrant_checkpoint) return list.operators.end();
+  const Operator<double>* last = list.operators.end();
+  for (const Operator<double>& op : list.operators) {
+    if (op.kind == OperatorKind::gemm || op.kind == OperatorKind::grouped_gemm) last = &op;
+  }
+  return last;
+}
+
+}  // namespace
+
 UnitTime unit_seconds(const Run& run, const OperatorList<double>& list, double causal_share,
                       bool layer_recomputed) noexcept {
   UnitTime unit;
   int product = 0;
+  const Operator<double>* const stop = last_rerun(run, list);
   for (const Operator<double>& op : list.operators) {
     const OperatorTime time = operator_seconds(run, op, causal_share);
     bool again = layer_recomputed;
@@ -183,7 +297,9 @@ UnitTime unit_seconds(const Run& run, const OperatorList<double>& list, double c
       again = op.kind == OperatorKind::attention                                       ? false
               : op.kind == OperatorKind::gemm || op.kind == OperatorKind::grouped_gemm ? product++ % 2 == 1
                                                                                        : true;
-    } else if (!layer_recomputed) {
+    } else if (layer_recomputed) {
+      again = &op < stop;
+    } else {
       again = is_recomputed(op, run.training.recompute);
     }
     const double recompute = again ? time.forward_s : 0;

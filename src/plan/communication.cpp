@@ -48,13 +48,30 @@ double exposed_seconds(const Run& run, const EstimateWorkspace& w, std::size_t r
     case Hides::behind_last_backward: return reduce_tail(run, w, rank, call, seconds);
     case Hides::behind_first_forward:
       return std::max(seconds * (1 - call.hidden), seconds - hidden_behind_pass * (stage.forward_s + stage.backward_s));
-    case Hides::behind_each_microbatch: {
-      // Half of a microbatch's work stands beside each direction's traffic.
-      const double compute = static_cast<double>(run.microbatches()) * (stage.forward_s + stage.backward_s) / 2;
-      return std::max(0.0, seconds - compute) + (1 - call.hidden) * std::min(seconds, compute);
-    }
+    default: return seconds;  // cost_calls: such calls share a pass
   }
   return seconds;
+}
+
+bool in_each_pass(const DataCall& call) noexcept {
+  return call.hides == Hides::behind_each_forward || call.hides == Hides::behind_each_backward;
+}
+
+/// Per-layer traffic of all microbatches' forward or backward passes: it shares the links, so it hides as one. What
+/// runs beside compute takes multiprocessors and HBM from it.
+void hide_in_passes(const Run& run, double compute_s, Hides pass, DataCalls& calls) noexcept {
+  double total = 0, hidden_part = 0;
+  for (const DataCall& call : calls) {
+    if (call.hides != pass || !call.overlaps) continue;
+    total += call.seconds;
+    hidden_part += call.hidden * call.seconds;
+  }
+  if (total <= 0) return;
+  const double beside = std::min(total, compute_s);
+  const double waits = total - beside + (1 - hidden_part / total + run.training.stack.timing.fsdp_contention) * beside;
+  for (DataCall& call : calls) {
+    if (call.hides == pass && call.overlaps) call.exposed = std::min(1.0, waits / total) * call.seconds;
+  }
 }
 
 /// Fills in what each call of a rank takes and what of it the step waits for. A rank that is done before the others
@@ -64,9 +81,12 @@ void cost_calls(const Run& run, const EstimateWorkspace& w, std::size_t rank, Da
   for (DataCall& call : calls) {
     call.seconds = seconds_of(run, call);
     call.exposed = exposed_seconds(run, w, rank, call, call.seconds);
-    if (call.hides == Hides::behind_each_microbatch) continue;
+    if (in_each_pass(call)) continue;
     (call.hides == Hides::behind_first_forward ? gather : reduce) += call.exposed;
   }
+  const double m = static_cast<double>(run.microbatches());
+  hide_in_passes(run, m * w.stages[rank].forward_s, Hides::behind_each_forward, calls);
+  hide_in_passes(run, m * w.stages[rank].backward_s, Hides::behind_each_backward, calls);
   const auto visible = [](double exposed, double gap) {
     return exposed > 0 ? std::max(0.0, exposed - gap) / exposed : 1.0;
   };

@@ -46,6 +46,9 @@ void group_calls(const Run& run, const Volumes& volumes, GroupKind group, const 
   const double m = static_cast<double>(run.microbatches());
   const double reduces = parallel.grad_sync == GradSync::every ? m : 1.0;
   const StackTiming& timing = training.stack.timing;
+  const bool fully_sharded = parallel.fsdp != Fsdp::none && parallel.fsdp != Fsdp::no_shard;
+  // Each layer's gradients are reduced as its backward ends.
+  const bool each_layer = fully_sharded && parallel.pipeline == 1 && parallel.grad_sync == GradSync::every;
   DataCall call;
   call.group = group;
   call.ranks = all;
@@ -56,13 +59,14 @@ void group_calls(const Run& run, const Volumes& volumes, GroupKind group, const 
     call.ranks = ranks;
     call.bytes = bytes;
     call.passes = reduces;
-    call.units = 1;
+    call.units = each_layer ? units : 1;
     call.overlaps = training.overlap.grad_reduce;
-    call.hides = reduces > 1 ? Hides::behind_each_microbatch : Hides::behind_last_backward;
-    call.hidden = reduces > 1 ? timing.fsdp_hidden : timing.grad_reduce_hidden;
+    call.hides = each_layer || reduces > 1 ? Hides::behind_each_backward : Hides::behind_last_backward;
+    call.hidden = call.hides == Hides::behind_each_backward ? timing.fsdp_hidden : timing.grad_reduce_hidden;
     if (ranks.size > 1 && bytes > 0) calls.add(call);
   };
-  const auto gather = [&](std::string_view name, const RankGroup& ranks, double bytes, double passes, bool per_layer) {
+  const auto gather = [&](std::string_view name, const RankGroup& ranks, double bytes, double passes, bool per_layer,
+                          bool backward = false) {
     call.op = Collective::all_gather;
     call.name = name;
     call.ranks = ranks;
@@ -70,16 +74,19 @@ void group_calls(const Run& run, const Volumes& volumes, GroupKind group, const 
     call.passes = passes;
     call.units = per_layer ? units : 1;
     call.overlaps = training.overlap.param_gather;
-    call.hides = per_layer && passes > 1 ? Hides::behind_each_microbatch : Hides::behind_first_forward;
+    call.hides = !per_layer || (parallel.pipeline > 1 && passes <= 1) ? Hides::behind_first_forward
+                 : backward                                           ? Hides::behind_each_backward
+                                                                      : Hides::behind_each_forward;
     call.hidden = per_layer ? timing.fsdp_hidden : timing.grad_reduce_hidden;
     if (ranks.size > 1 && bytes > 0) calls.add(call);
   };
-  const bool fully_sharded = parallel.fsdp != Fsdp::none && parallel.fsdp != Fsdp::no_shard;
   if (fully_sharded) {
     // Under a pipeline the shards are gathered once a step (torchtitan: never resharded then).
     const double passes = parallel.pipeline > 1 ? 1.0 : m;
     gather(names.gather_forward, shard, volumes.parameters, passes, true);
-    if (parallel.fsdp != Fsdp::shard_grad_op) gather(names.gather_backward, shard, volumes.parameters, passes, true);
+    if (parallel.fsdp != Fsdp::shard_grad_op) {
+      gather(names.gather_backward, shard, volumes.parameters, passes, true, true);
+    }
     reduce(Collective::reduce_scatter, names.reduce_scatter, shard, volumes.gradients);
     reduce(Collective::all_reduce, names.replica_all_reduce, replicas, volumes.gradients / shard.size);
     return;
@@ -111,7 +118,7 @@ void group_calls(const Run& run, const Volumes& volumes, GroupKind group, const 
                                                    : Scope::inter_node;
     return ranks;
   }();
-  gather(names.gather_backward, parallel.hpz ? secondary : all, volumes.parameters, m, true);
+  gather(names.gather_backward, parallel.hpz ? secondary : all, volumes.parameters, m, true, true);
 }
 
 }  // namespace

@@ -9,9 +9,10 @@ namespace shardplan {
 
 /// How a data-parallel collective relates to the step's compute.
 enum class Hides : std::uint8_t {
-  behind_last_backward,   ///< once a step, behind one microbatch's backward
-  behind_first_forward,   ///< once a step, behind one microbatch's forward
-  behind_each_microbatch  ///< per layer and microbatch, one unit ahead
+  behind_last_backward,  ///< once a step, behind one microbatch's backward
+  behind_first_forward,  ///< once a step, behind one microbatch's forward
+  behind_each_forward,   ///< per layer and microbatch, one unit ahead
+  behind_each_backward   ///< the same in the backward pass
 };
 
 struct DataCall {

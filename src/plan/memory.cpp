@@ -86,9 +86,24 @@ void put(OffloadDevice device, double bytes, Elsewhere& elsewhere) noexcept {
   if (device == OffloadDevice::nvme) elsewhere.nvme += bytes;
 }
 
-Elsewhere move_states(const Run& run, StateBytes& states) noexcept {
+/// Host memory that DeepSpeed pins to swap with NVMe (runtime/zero/offload_config.py): five buffers of 1e8 weights in
+/// 16 bit (offload_param), four of a sub-group of the optimizer's fp32 states (offload_optimizer, sub_group_size 1e9).
+double pinned_buffers(const Run& run, const StateRule& rule, const StateBytes& states) noexcept {
+  if (run.training.framework != Framework::deepspeed) return 0;
+  constexpr double weights = 5 * 1e8 * 2;
+  constexpr double sub_group = 1e9;
+  const Offload& offload = run.training.offload;
+  double pinned = offload.parameters == OffloadDevice::nvme ? weights : 0;
+  if (offload.optimizer == OffloadDevice::nvme && rule.parameter_bytes > 0) {
+    pinned += 4 * 4 * std::min(sub_group, states.parameters / rule.parameter_bytes);
+  }
+  return pinned;
+}
+
+Elsewhere move_states(const Run& run, const StateRule& rule, StateBytes& states) noexcept {
   Elsewhere elsewhere;
   const Offload& offload = run.training.offload;
+  elsewhere.host = pinned_buffers(run, rule, states);
   if (offload.optimizer != OffloadDevice::none) {
     const double moved = std::floor(states.optimizer * std::clamp(offload.optimizer_fraction, 0.0, 1.0));
     states.optimizer -= moved;
@@ -324,7 +339,7 @@ void estimate_memory(const Run& run, const EstimateWorkspace& w, Estimate& out) 
     e.forward_s = stage.forward_s;
     e.backward_s = stage.backward_s;
     RankMemory rank{run, w, static_cast<int>(i), stage, stage.states, buffers_of(run, w, stage), framework, workspaces};
-    const Elsewhere elsewhere = move_states(run, rank.states);
+    const Elsewhere elsewhere = move_states(run, w.rule, rank.states);
     e.host_bytes = whole(elsewhere.host);
     e.nvme_bytes = whole(elsewhere.nvme);
     fill_moments(rank, e);

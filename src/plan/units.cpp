@@ -282,7 +282,12 @@ double layer_call_seconds(const Run& run, const Topology& topology, const LayerC
     if (group.scope == Scope::inter_node) share *= run.cluster.inter_node_efficiency() / node_aware_efficiency;
     if (run.training.precision == Precision::fp8) share *= fp8_dispatch_share;
   }
-  return collective_seconds(run.cluster, call.op, group, share * call.sent);
+  double seconds = collective_seconds(run.cluster, call.op, group, share * call.sent);
+  // Beyond the eight ranks of a switch that were measured, more peers make smaller pieces.
+  if (call.op == Collective::all_to_all && group.scope == Scope::intra_node && group.size > 8) {
+    seconds *= run.training.stack.timing.all_to_all_spread * std::cbrt(group.size / 8.0);
+  }
+  return seconds;
 }
 
 void build_units(const Run& run, EstimateWorkspace& w) noexcept {

@@ -68,8 +68,8 @@ std::vector<Text> time_section(const Run& run, const Estimate& estimate, const E
   const Table table = build(cells, notes);
 
   std::string head = fmt::format("Step {}{}", is_measured(run) ? "" : "about ", scale.with_unit(estimate.time.step_s));
-  if (!is_measured(run) && estimate.time.band_high_s > estimate.time.band_low_s) {
-    head += fmt::format(" ({}-{})", scale.text(estimate.time.band_low_s), scale.text(estimate.time.band_high_s));
+  if (estimate.time.band_high_s > estimate.time.band_low_s) {
+    head += fmt::format(" ({}-{} in 80%)", scale.text(estimate.time.band_low_s), scale.text(estimate.time.band_high_s));
   }
   if (estimate.stages.size() > 1) head += fmt::format(", mean over {}s", stage_word(run));
   std::vector<Text> lines = section_head(head, "time", options);

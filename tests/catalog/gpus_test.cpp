@@ -114,8 +114,10 @@ TEST_CASE("node types") {
 }
 
 TEST_CASE("fabrics lose what step times showed") {
-  CHECK(cluster("selene").inter_node_efficiency() == test::Approx(1.0));
-  CHECK(cluster("dgx-h100").inter_node_efficiency() == test::Approx(0.643));
-  CHECK(cluster("jean-zay").inter_node_efficiency() == test::Approx(0.263));
+  // InfiniBand on A100 runs at line rate, on 8 x 400 Gb/s nodes at two thirds, Omni-Path at a quarter.
+  CHECK(cluster("selene").inter_node_efficiency() == test::Approx(0.97).margin(0.03));
+  CHECK(cluster("dgx-h100").inter_node_efficiency() == test::Approx(0.64).margin(0.05));
+  CHECK(cluster("jean-zay").inter_node_efficiency() == test::Approx(0.263).margin(0.02));
   CHECK(cluster("frontier").inter_node_efficiency() == test::Approx(0.8));
+  CHECK_FALSE(cluster("frontier").gpu.fabric_measured[static_cast<std::size_t>(FabricType::roce)]);
 }

@@ -91,7 +91,7 @@ TEST_CASE("members stand in the schema's order") {
         Names{"tensor", "pipeline", "data", "context", "expert", "total"});
   CHECK(names(json["pipeline"]) == Names{"schedule", "num_microbatches", "bubble_fraction", "ideal_bubble_fraction"});
   CHECK(names(json["time"]) == Names{"step_s", "compute_s", "recompute_s", "communication_exposed_s", "bubble_s",
-                                     "optimizer_s", "offload_s", "step_band_s"});
+                                     "optimizer_s", "offload_s", "step_band_s", "step_band_class"});
   CHECK(names(json["throughput"]) ==
         Names{"tokens_per_s", "tokens_per_s_per_gpu", "samples_per_s", "model_flop_per_token", "score_flop_per_token",
               "peak_tflops_per_gpu", "model_tflops_per_gpu", "hardware_tflops_per_gpu", "mfu", "hfu", "mfu_causal",
@@ -145,13 +145,18 @@ TEST_CASE("detail, measured and warnings are members only where they are given")
   detail.layers[0] = {0, 80, true, 10, 5, {}};
   detail.layers[0].operators.push_back({"qkv", "gemm", 7, 8, 1e15, 2e15, 3e9, 0.5, 1.5, 9});
   detail.head_peak_bytes = 4;
-  const shardplan::io::Measured measured = {0.5, 0.4, 0.6, 1.25};
+  const shardplan::io::Measured measured = {0.5, 0.4, 0.6, 1.25, false, "bubble"};
   const shardplan::Warnings warnings = {{"tp_crosses_node", "/parallel/tensor", "slow"}};
   const Json json = document(example_estimate(), {"{}", &warnings, &detail, &measured});
   CHECK(names(json) == Names{"schema", "version", "run", "model", "memory", "communication", "pipeline", "time",
                              "throughput", "measured", "warnings", "layers", "embedding", "final_norm", "head",
                              "backward_transient_bytes", "overheads", "timeline", "offload"});
-  CHECK(json["measured"] == Json({{"mfu", 0.5}, {"mfu_causal", 0.4}, {"hfu", 0.6}, {"ratio_to_estimate", 1.25}}));
+  CHECK(json["measured"] == Json({{"mfu", 0.5},
+                                  {"mfu_causal", 0.4},
+                                  {"hfu", 0.6},
+                                  {"ratio_to_estimate", 1.25},
+                                  {"in_band", false},
+                                  {"suspect", "bubble"}}));
   CHECK(json["warnings"][0] == Json({{"code", "tp_crosses_node"}, {"path", "/parallel/tensor"}, {"message", "slow"}}));
   CHECK(names(json["layers"][0]) == Names{"first", "count", "kind", "saved_bytes", "kept_bytes", "operators"});
   CHECK(json["layers"][0]["kind"] == "moe");

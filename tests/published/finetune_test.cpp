@@ -142,7 +142,12 @@ TEST_CASE("offloading never raises GPU bytes, and what leaves appears elsewhere"
     return parts.parameters + parts.gradients + parts.optimizer;
   };
   const StageEstimate& stage = moved.stages.front();
-  const std::int64_t elsewhere = stage.host_bytes + stage.nvme_bytes;
+  // DeepSpeed pins host memory to swap with NVMe: five buffers of 1e8 16-bit weights, four of the rank's 1.004e9 fp32
+  // states, of which a sub-group holds 1e9. Nothing of the run lies in them.
+  const std::string offload = row.offload;
+  std::int64_t pinned = offload.find(R"("parameters": "nvme")") != std::string::npos ? 1'000'000'000 : 0;
+  if (offload.find(R"("optimizer": "nvme")") != std::string::npos) pinned += 16'000'000'000;
+  const std::int64_t elsewhere = stage.host_bytes + stage.nvme_bytes - pinned;
   CHECK(elsewhere > 0);
   if (std::string(row.offload).find("activations") == std::string::npos) {
     CHECK(std::abs(states(kept) - states(moved) - elsewhere) <= 2);  // each state is rounded to a byte

@@ -28,6 +28,7 @@ struct GemmEfficiency {
   double wave_quantisation = 0.2;  ///< 1: whole waves only, 0: none
   double sustained = 1.0;          ///< training rate over benchmark rate (power, clocks)
   bool measured = false;           ///< false: the generic curve, results are "about"
+  int table = -1;                  ///< of measured products (physics/measured.hpp), whose shape the curve extends
 };
 
 /// Flash attention's share of the dense bf16 peak: e_inf * s / (s + s0), forward and backward. FLOP are counted causal
@@ -48,7 +49,7 @@ struct Gpu {
   double memory_bandwidth = 0;              ///< bytes/s
   std::array<double, 6> peak_flop_per_s{};  ///< dense, by Precision; 0: not supported
   double link_bandwidth = 0;                ///< scale-up, bytes/s per direction; 0: PCIe only
-  double pcie_bandwidth = 0;                ///< bytes/s per direction
+  double pcie_bandwidth = 0;                ///< to the host, bytes/s per direction: PCIe or NVLink-C2C
   std::string link_type;
   int scale_up_domain = 1;
   int multiprocessors = 0;
@@ -60,8 +61,11 @@ struct Gpu {
   AttentionEfficiency attention;     ///< FlashAttention-2 and PyTorch's own
   AttentionEfficiency attention_v1;  ///< FlashAttention-1, Triton
   AttentionEfficiency attention_v3;  ///< FlashAttention-3, Transformer Engine, cuDNN
+  int attention_table = -1;          ///< of measured flash attention (physics/measured.hpp): how shapes compare
+  int collective_table = -1;         ///< of collectives measured inside a node (physics/measured.hpp)
   /// Share of the NIC's line rate that collectives across nodes reach, by FabricType.
   std::array<double, 5> inter_node_efficiency = {0.8, 0.8, 0.8, 0.8, 0.8};
+  std::array<bool, 5> fabric_measured{};  ///< false: the efficiency is a guess
 
   double peak(Precision precision) const noexcept { return peak_flop_per_s[static_cast<std::size_t>(precision)]; }
 };
@@ -116,6 +120,7 @@ struct Cluster {
   std::string source;
   MeasuredEfficiency measured;
   double intra_node_efficiency = 0.8;  ///< share of intra_node.bandwidth that large collectives reach
+  double collective_slowdown = 1;      ///< the user's own collectives over the built-in tables, mean ratio of times
 
   /// Share of inter_node.bandwidth that collectives reach.
   double inter_node_efficiency() const noexcept { return gpu.inter_node_efficiency[static_cast<std::size_t>(fabric)]; }

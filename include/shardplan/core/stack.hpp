@@ -122,6 +122,7 @@ struct StackMemory {
 
 /// Constants of the step time that belong to the software.
 struct StackTiming {
+  bool measured = false;               ///< fitted to steps of this stack; false: taken over from a related one
   double elementwise_factor = 1.0;     ///< on the element-wise HBM bytes, under torch.compile where it is used
   double uncompiled_factor = 1.0;      ///< on top of it, without torch.compile
   double layout_copy_bytes_per_h = 0;  ///< eager Megatron's transposes, bytes per token and hidden element
@@ -132,10 +133,22 @@ struct StackTiming {
   double loss_bytes_per_logit = 12;   ///< HBM traffic per logit and direction
   double optimizer_bytes_per_parameter = 40;
   double optimizer_fixed_s = 0.01;
-  double grad_reduce_hidden = 0.9;  ///< share that overlap.grad_reduce / param_gather hides
-  double fsdp_hidden = 0.85;        ///< the same of per-layer gathers and reduce-scatters (FSDP, ZeRO-3)
-  double tp_hidden = 0.5;           ///< share that overlap.tp hides
-  double expert_hidden = 0;         ///< share of the expert all-to-all that hides behind its layer's compute
+  double grad_reduce_hidden = 0.9;       ///< share that overlap.grad_reduce / param_gather hides
+  double fsdp_hidden = 0.85;             ///< the same of per-layer gathers and reduce-scatters (FSDP, ZeRO-3)
+  double tp_hidden = 0.5;                ///< share that overlap.tp hides
+  double expert_hidden = 0;              ///< share of the expert all-to-all that hides behind its layer's compute
+  double batched_product_share = 0.46;   ///< unfused attention's batched products, of the dense peak
+  double misaligned_head_slowdown = 14;  ///< of them where the head dimension is no multiple of 8
+  double narrow_head_share = 0.94;       ///< flash attention at head dimensions up to 64, of its rate at 128
+  double grouped_product_share = 0.72;   ///< a grouped product's rate, of one product of its shape
+  double expert_start_s = 15e-6;         ///< per local expert, product and direction
+  double all_to_all_spread = 1.5;        ///< on an all-to-all over n > 8 ranks of one domain, times (n / 8)^(1/3)
+  double permutation_factor = 1;         ///< on the bytes of dispatch and combine
+  double weight_gradient_share = 0.95;   ///< of the forward rate, with fp32 accumulation
+  double fp8_rowwise_share = 0.59;       ///< of the fp8 rate, torchao's row-wise scaling
+  double mxfp8_share = 0.97;             ///< of the fp8 rate, blocks of 32
+  double nvfp4_share = 0.83;             ///< of the nvfp4 peak over the 16-bit peak
+  double fsdp_contention = 0.15;         ///< slow-down of compute and traffic beside each other, of the shorter one
 };
 
 /// A dated software profile (`list stacks`).

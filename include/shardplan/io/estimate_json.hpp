@@ -15,6 +15,8 @@ struct Measured {
   double mfu_causal = 0;
   double hfu = 0;
   double ratio_to_estimate = 0;  ///< measured tokens/s over estimated
+  bool in_band = true;           ///< the step lies in the estimate's band
+  std::string_view suspect;      ///< the term that is most likely off (plan/suspect.hpp); empty: none alone could be
 };
 
 /// Everything that a document holds besides the estimate itself.

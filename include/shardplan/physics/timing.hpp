@@ -14,6 +14,10 @@ namespace shardplan {
 /// batch products of (m x k)(k x n) in the run's compute precision. Seconds.
 double gemm_seconds(const Gpu& gpu, Precision precision, double m, double n, double k, double batch) noexcept;
 
+/// How flash attention's rate at a shape compares with that of long sequences and many heads of size 128: the measured
+/// table where there is one, continued by s / (s + s0), else that alone.
+double attention_shape_share(const Gpu& gpu, double s0, double head_dim, double length, double heads) noexcept;
+
 /// `bytes` through HBM. Seconds.
 double memory_seconds(const Gpu& gpu, double bytes) noexcept;
 

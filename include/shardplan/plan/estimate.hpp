@@ -103,6 +103,13 @@ struct PipelineEstimate {
   double ideal_bubble_fraction = 0;
 };
 
+/// How well the time of a run like this is known. The bands are 80% bands, calibrated on measured steps
+/// (docs/validation.md); the least known aspect decides.
+enum class BandClass : std::uint8_t { known, mixture_of_experts, other_fabric, other_stack, no_table };
+template <>
+inline constexpr std::array<std::string_view, 5> names_of<BandClass> = {"known", "mixture_of_experts", "other_fabric",
+                                                                        "other_stack", "no_table"};
+
 /// Seconds; means over the stages. The parts sum to step_s.
 struct TimeEstimate {
   double step_s = 0;
@@ -112,8 +119,9 @@ struct TimeEstimate {
   double bubble_s = 0;
   double optimizer_s = 0;
   double offload_s = 0;
-  double band_low_s = 0;
+  double band_low_s = 0;  ///< four of five measured steps lie between these two
   double band_high_s = 0;
+  BandClass band_class = BandClass::known;
   // Parts of compute_s and of communication_exposed_s, for the text report.
   double gemm_s = 0;
   double attention_s = 0;
