@@ -41,7 +41,7 @@ for arguments, word in (
     (("--nccl-tests", f"all_reduce={log}"), "--ranks"),
     (("--nccl-tests", f"gather={log}", "--ranks", "8"), "OPERATION"),
     (("--nccl-tests", f"all_reduce={script}", "--ranks", "8"), "no rows"),
-    (("--nccl-tests", "all_reduce=/nonexistent", "--ranks", "8"), "No such file"),
+    (("--nccl-tests", "all_reduce=no/such/folder/all_reduce.log", "--ranks", "8"), "No such file"),
 ):
     done = run(*arguments)
     assert done.returncode != 0 and word in done.stderr, (arguments, done.stderr)
