@@ -109,7 +109,7 @@ ParsedLine parse_command_line(const Command& command, std::span<const char* cons
   for (const Flag* const flag : flags_of(command)) {
     const bool is_switch = flag->kind == ValueKind::none;
     CLI::Option* const option = is_switch ? app.add_flag(option_names(*flag)) : app.add_option(option_names(*flag));
-    if (!is_switch) option->expected(1);
+    if (!is_switch) option->expected(flag->kind == ValueKind::optional_text ? 0 : 1, 1);
     option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     rows.emplace(option, flag);
   }
@@ -151,7 +151,8 @@ ParsedLine parse_command_line(const Command& command, std::span<const char* cons
       complain(fmt::format("{} is given twice, as \"{}\" and \"{}\"; only one can count{}", shown(flag),
                            *parsed.arguments.value(flag.name), typed, see_help(command)));
     }
-    parsed.arguments.flags.push_back({&flag, is_switch ? std::string(flag.fixed) : typed});
+    const bool nothing = flag.kind == ValueKind::optional_text && typed == "true";  // CLI11's word for it
+    parsed.arguments.flags.push_back({&flag, is_switch ? std::string(flag.fixed) : nothing ? "" : typed});
   }
   return parsed;
 }

@@ -72,8 +72,14 @@ Sym max(Sym left, Sym right) {
 
 Sym min(Sym left, Sym right) { return joined(Operation::minimum, std::min(left.value(), right.value()), left, right); }
 
-Sym ceil(Sym x) { return joined(Operation::ceiling, std::ceil(x.value()), x, Sym()); }
-Sym floor(Sym x) { return joined(Operation::floor, std::floor(x.value()), x, Sym()); }
+Sym ceil(Sym x) {
+  return std::ceil(x.value()) == x.value() ? x : joined(Operation::ceiling, std::ceil(x.value()), x, Sym());
+}
+
+Sym floor(Sym x) {
+  return std::floor(x.value()) == x.value() ? x : joined(Operation::floor, std::floor(x.value()), x, Sym());
+}
+
 Sym pow(Sym base, Sym exponent) {
   return joined(Operation::power, std::pow(base.value(), exponent.value()), base, exponent);
 }
@@ -153,6 +159,7 @@ Piece piece_of(Sym x, Names& names) {
   switch (node.operation) {
     case Operation::ceiling: return function_text("ceil", {left});
     case Operation::floor: return function_text("floor", {left});
+    case Operation::round: return function_text("round", {left});
     default: break;
   }
   const Piece right = piece_of(node.right, names);

@@ -33,6 +33,7 @@ enum class Operation : std::uint8_t {
   minimum,
   ceiling,
   floor,
+  round,
   power
 };
 
