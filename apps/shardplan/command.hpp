@@ -93,7 +93,11 @@ std::span<const Command> commands();
 /// One function a command; each is in a file of its own.
 Command estimate_command();
 Command schedule_command();
+Command explain_command();
 Command list_command();
+
+/// The topics of `explain`, for `list topics` too.
+Outcome print_topics(const OutputStyle& style);
 
 /// `Diagnostic::file` of a problem of the command line itself: the line then reads `shardplan: message`.
 inline constexpr std::string_view command_line_file = "shardplan";

@@ -91,6 +91,8 @@ std::string number(double value) {
   return fmt::format("{}", value);
 }
 
+Sym exp(Sym x) { return joined(Operation::exponential, std::exp(x.value()), x, Sym()); }
+
 namespace {
 
 /// Gives each symbol of a text its name: the second of a name becomes name_2.
@@ -159,6 +161,7 @@ Piece piece_of(Sym x, Names& names) {
   switch (node.operation) {
     case Operation::ceiling: return function_text("ceil", {left});
     case Operation::floor: return function_text("floor", {left});
+    case Operation::exponential: return function_text("exp", {left});
     case Operation::round: return function_text("round", {left});
     default: break;
   }
@@ -306,6 +309,46 @@ Piece sum_text(const Polynomial& sum_of, Names& names) {
 }
 
 }  // namespace
+
+namespace {
+
+using Values = std::vector<std::pair<std::string, double>>;
+
+Sym revalued(Sym x, const Values& values, Expressions& owner, std::map<const Symbol*, Sym>& known) {
+  if (x.node() == nullptr) return x;
+  const Node& node = *x.node();
+  if (node.operation == Operation::symbol) {
+    Symbol symbol = *node.symbol;
+    for (const auto& [name, value] : values) {
+      if (name == symbol.name) symbol.value = value;
+    }
+    const auto at = known.find(node.symbol);
+    if (at != known.end()) return at->second;
+    return known.emplace(node.symbol, owner.kept_symbol(std::move(symbol))).first->second;
+  }
+  const Sym left = revalued(node.left, values, owner, known);
+  const Sym right = revalued(node.right, values, owner, known);
+  switch (node.operation) {
+    case Operation::add: return left + right;
+    case Operation::subtract: return left - right;
+    case Operation::multiply: return left * right;
+    case Operation::divide: return left / right;
+    case Operation::maximum: return max(left, right);
+    case Operation::minimum: return min(left, right);
+    case Operation::ceiling: return ceil(left);
+    case Operation::floor: return floor(left);
+    case Operation::exponential: return exp(left);
+    case Operation::power: return right.is(0.5) ? sqrt(left) : pow(left, right);
+    default: return left;
+  }
+}
+
+}  // namespace
+
+Sym with_values(Sym x, const std::vector<std::pair<std::string, double>>& values, Expressions& owner) {
+  std::map<const Symbol*, Sym> known;
+  return revalued(x, values, owner, known);
+}
 
 Written write(Sym x) {
   Names names;

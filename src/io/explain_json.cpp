@@ -1,7 +1,11 @@
 #include "shardplan/io/explain_json.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "json_writer.hpp"
 #include "shardplan/explain/terms.hpp"
+#include "shardplan/explain/topics.hpp"
+#include "shardplan/io/list_json.hpp"
 
 namespace shardplan::io {
 namespace {
@@ -114,6 +118,25 @@ std::string addresses_json(const explain::Terms& terms, std::string_view version
   json.end_array();
   json.end_object();
   return json.str() + "\n";
+}
+
+std::string topics_json(std::string_view version) {
+  std::vector<std::string> items;
+  for (const explain::Topic& topic : explain::topics()) {
+    nlohmann::ordered_json item;
+    item["name"] = std::string(topic.name);
+    item["section"] = std::string(topic.section);
+    item["description"] = std::string(topic.summary);
+    nlohmann::ordered_json aliases = nlohmann::ordered_json::array();
+    for (std::string_view rest = topic.aliases; !rest.empty();) {
+      const std::size_t end = std::min(rest.find(' '), rest.size());
+      aliases.push_back(std::string(rest.substr(0, end)));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    item["aliases"] = std::move(aliases);
+    items.push_back(item.dump());
+  }
+  return list_json("topics", version, items);
 }
 
 }  // namespace shardplan::io

@@ -9,6 +9,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace shardplan::explain {
@@ -34,7 +35,8 @@ enum class Operation : std::uint8_t {
   ceiling,
   floor,
   round,
-  power
+  power,
+  exponential
 };
 
 struct Node;
@@ -95,10 +97,14 @@ Sym ceil(Sym x);
 Sym floor(Sym x);
 Sym pow(Sym base, Sym exponent);
 Sym sqrt(Sym x);
+Sym exp(Sym x);
 inline bool operator<(Sym left, Sym right) noexcept { return left.value() < right.value(); }
 inline bool operator>(Sym left, Sym right) noexcept { return left.value() > right.value(); }
 inline bool operator<=(Sym left, Sym right) noexcept { return left.value() <= right.value(); }
 inline bool operator>=(Sym left, Sym right) noexcept { return left.value() >= right.value(); }
+
+/// The expression with other values for the symbols of these names.
+Sym with_values(Sym x, const std::vector<std::pair<std::string, double>>& values, Expressions& owner);
 
 /// An expression as text.
 struct Written {

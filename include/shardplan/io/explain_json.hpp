@@ -22,4 +22,7 @@ std::string explain_all_json(std::span<const explain::Explanation> explanations,
 /// Every address of a run's estimate, in "addresses".
 std::string addresses_json(const explain::Terms& terms, std::string_view version);
 
+/// The topics as a list (schema shardplan/list/v1, kind "topics").
+std::string topics_json(std::string_view version);
+
 }  // namespace shardplan::io
