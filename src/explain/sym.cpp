@@ -65,8 +65,12 @@ Sym operator/(Sym left, Sym right) {
 }
 
 Sym max(Sym left, Sym right) {
-  if (left.is(0) && right.value() >= 0) return right;
-  if (right.is(0) && left.value() >= 0) return left;
+  // A count is never below 0; of a difference or a product one cannot tell.
+  const auto is_count = [](Sym x) {
+    return x.value() >= 0 && (x.node() == nullptr || x.node()->operation == Operation::symbol);
+  };
+  if (left.is(0) && is_count(right)) return right;
+  if (right.is(0) && is_count(left)) return left;
   return joined(Operation::maximum, std::max(left.value(), right.value()), left, right);
 }
 

@@ -180,7 +180,7 @@ std::string value_text(double value, std::string_view unit) {
   if (unit == "fraction") return fmt::format("{:.{}f}%", value * 100, size < 0.1 ? 2 : 1);
   const std::string tail = unit.empty() ? std::string() : fmt::format(" {}", unit);
   if (value == std::nearbyint(value) && size < 1e15) {
-    return fmt::format("{}{}", fmt::group_digits(static_cast<std::int64_t>(value)), tail);
+    return fmt::format("{}{}{}", value < 0 ? "-" : "", fmt::group_digits(static_cast<std::uint64_t>(size)), tail);
   }
   return fmt::format("{:.6g}{}", value, tail);
 }

@@ -23,7 +23,7 @@ void add_line(std::vector<Text>& lines, std::string_view label, const Text& text
   std::vector<Text> folded = wrap(text, page - indent, 0);
   for (std::size_t i = 0; i < folded.size(); ++i) {
     const Text front = i == 0 ? pad_right(Text("  ") + Text(std::string(label), Role::dim), indent) : spaces(indent);
-    if (i == 0 && front.width() > indent) {
+    if (i == 0 && front.width() >= indent && label.size() + 2 >= indent) {
       lines.push_back(front);
       lines.push_back(spaces(indent) + folded[i]);
     } else {
@@ -71,9 +71,6 @@ std::vector<Text> card_lines(const Explanation& card, int width) {
     std::string where;
     for (const ExplainedSymbol& symbol : card.symbols) where += (where.empty() ? "" : ", ") + symbol_text(symbol);
     add_line(lines, "where", Text(where), width);
-  }
-  if (!card.head.empty() && card.head != card.formula && !card.formula.empty()) {
-    add_line(lines, "formula", Text(card.formula), width);
   }
   if (!card.substitution.empty() && card.substitution != card.formula) {
     add_line(lines, "here", Text(card.substitution), width);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "shardplan/physics/parameters.hpp"
 #include "topics.hpp"
 
 namespace shardplan::explain {
@@ -40,7 +41,7 @@ std::array<double, 16> nf4_levels() {
 void lora(Card& c) {
   const Model& model = c.run().model;
   const LayerKind& kind = model.layer(0);
-  const double parameters = static_cast<double>(c.estimate().model.parameters - c.estimate().model.by_part.adapters);
+  const double parameters = static_cast<double>(count_parameters(model).parameters);
   const Sym L = c.symbol("L", "layers", static_cast<double>(model.layers())), r = c.symbol("r", "rank", rank_of(c));
   const Sym h = c.symbol("h", "hidden size", static_cast<double>(model.hidden_size));
   const Sym q = c.symbol("q", "width of q and o", static_cast<double>(kind.attention.heads * kind.attention.head_dim));
@@ -52,7 +53,7 @@ void lora(Card& c) {
   c.title("all linear matrices of a dense model adapted: trained parameters");
   c.result(trained, "",
            fmt::format("{} trained ({})", count(trained.value()),
-                       percent(trained.value() / (parameters > 0 ? parameters : 1), 2)),
+                       percent(trained.value() / (parameters + trained.value()), 2)),
            "sum over matrices of r (d_in + d_out)");
   c.remark("matrices",
            fmt::format("a layer, r = {}: q, o {}; k, v {}; gate, up, down {}", number(r.value()),
@@ -125,7 +126,7 @@ void qlora(Card& c) {
   c.remark("forward",
            "h = dequantise(W) x + (alpha/r) B A x: a 16-bit copy of one matrix at a time; only A and B have gradients");
   c.beware(
-      "no A100 has 48 GB (the paper's card is an A6000-class 48 GB one); \"780 GB\" counts 12 B a parameter, 16 gives "
+      "no A100 has 48 GB; \"780 GB\" counts 12 B a parameter, 16 gives "
       "1,045 GB. 4 bits shrink weights, neither activations nor logits");
   c.source("Dettmers et al. 2023 (2305.14314) sections 3, 4");
   c.next("shardplan estimate configs/runs/llama-65b-qlora-1xa6000.json");

@@ -237,7 +237,7 @@ void hsdp(Card& c) {
       "weights "
       "in each node and cuts the rest over all ranks");
   c.source("Zhao et al. 2023 (2304.11277) section 3.2.2; Wang et al. 2023 (2306.10209)");
-  c.next("shardplan estimate RUN.json --fsdp hybrid_shard");
+  c.next("shardplan estimate --model llama-3.1-8b --cluster dgx-h100 --gpus 128 --fsdp hybrid_shard");
 }
 
 void fsdp_or_zero3(Card& c) {

@@ -17,11 +17,12 @@ void model_states(Card& c) {
   const Sym total = P * (w + g + s + o);
   const double each = total.value() / P.value();
   c.title("memory of a model's states under Adam and mixed precision, before anything is sharded");
-  c.result(total, "B", gb(total.value()), fmt::format("{} x {:.4g} B", number(P.value()), each));
+  c.result(total, "B", gb(total.value()), fmt::format("{} x {:.4g} B", short_number(P.value()), each));
   c.note("mixed precision, Adam");
   const auto part = [&](Sym width) { return fmt::format("{:.4g}", P.value() * width.value() / 1e9); };
-  c.remark("parts",
-           fmt::format("weights {} + gradients {} + master {} + moments {} GB", part(w), part(g), part(s), part(o)));
+  const std::string moments = rule.moment_bytes == 8 ? fmt::format("m {} + v {}", part(o / 2.0), part(o / 2.0))
+                                                     : fmt::format("moments {}", part(o));
+  c.remark("parts", fmt::format("weights {} + gradients {} + master {} + {} GB", part(w), part(g), part(s), moments));
   const auto other = [&](double bytes) { return fmt::format("{:.4g}", P.value() * bytes / 1e9); };
   c.remark("others",
            fmt::format("megatron 18 B (fp32 gradients): {} GB | fp32 4+4+8: {} | pure bf16 2+2+4: {} | ddp under "
@@ -88,8 +89,10 @@ void checkpointing(Card& c) {
   const Sym X = c.symbol("X", "a layer's input, 2sbh/t", input->value, "B");
   const Sym A = c.symbol("A", "all that a layer keeps", all->value, "B");
   c.title("full recomputation keeps each layer's input and makes one layer's activations again at a time");
-  c.result(L * live * X + A, "B", gib(L.value() * live.value() * X.value() + A.value()), "L live X + A");
-  c.note(fmt::format("without: {}", gib(L.value() * live.value() * A.value())));
+  c.result(L * live * X, "B", gib(L.value() * live.value() * X.value()), "L live X, and once A");
+  c.note(fmt::format("full recompute, was {}", gib(L.value() * live.value() * A.value())));
+  c.remark("once",
+           fmt::format("A = {:.0f} MiB, all that one layer keeps, while its backward runs", A.value() / 1048576));
   const auto every = [&](double k) { return (L.value() / k) * live.value() * X.value() + k * A.value(); };
   double best = 1;
   for (double k = 1; k <= L.value(); ++k) {
@@ -97,9 +100,6 @@ void checkpointing(Card& c) {
   }
   c.remark("every k", fmt::format("(L/k) live X + kA: k = 1 {}, k = 2 {}, least at k = {:.0f} {}", gib(every(1)),
                                   gib(every(2)), best, gib(every(best))));
-  c.remark("sqrt(L)",
-           fmt::format("one chain of n = 64 equal layers, 8 checkpoints: 8 + 8 = 16 layers' worth instead of 64 "
-                       "(Chen et al.); frameworks keep every layer's input: L X"));
   Run full = run;
   full.training.recompute = {RecomputeMode::full, 0, 0};
   Run none = run;
@@ -119,7 +119,8 @@ void checkpointing(Card& c) {
   c.remark("time", fmt::format("step {:.2f} -> {:.2f} s (+{:.1f}%) under full", without.time.step_s, with.time.step_s,
                                100 * (with.time.step_s / without.time.step_s - 1)));
   c.beware(
-      "sqrt(L) is Chen et al.'s scheme; frameworks keep each layer's input (L). \"33%\" is one forward of three in "
+      "sqrt(L) is Chen et al.'s scheme (64 layers, 8 checkpoints: 16 layers' worth); frameworks keep each layer's "
+      "input (L). \"33%\" is one forward of three in "
       "FLOP "
       "with everything trained: tensor parallelism repeats its exchange too, and with frozen weights a forward is "
       "nearly half of a step");
@@ -161,11 +162,13 @@ void transients(Card& c) {
   c.title("what a pass, the loss or the optimizer's step holds for a while");
   c.result(formula, "B", gib(formula.value()));
   c.note(fmt::format("last stage, {}", when));
+  std::string moments;
   for (std::size_t i = 0; i < moment_count; ++i) {
     if (!e.stages.back().has_moment[i]) continue;
-    c.remark(std::string(name(static_cast<Moment>(i))),
-             gib(static_cast<double>(e.stages.back().moments[i].transient), 3));
+    moments += fmt::format("{}{} {}", moments.empty() ? "" : " | ", name(static_cast<Moment>(i)),
+                           gib(static_cast<double>(e.stages.back().moments[i].transient), 3));
   }
+  c.remark("moments", moments);
   c.beware(
       "a step's peak is the largest of its moments, not their sum: logits are gone when the first layer's backward "
       "runs, and a foreach optimizer's copies exist only at the step");

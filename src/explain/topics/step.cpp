@@ -14,6 +14,7 @@ void number_formats_card(Card& c) {
   c.title("bf16: one sign, eight exponent and seven fraction bits");
   c.result(most, "", fmt::format("max {:.2g}, step at 1.0 {:.4g}", most.value(), step), "(2 - 2^-F) 2^(2^(E-1)-1)");
   for (const NumberFormat& format : number_formats) {
+    if (format.name == "bf16" || format.name == "tf32" || format.name == "fp4-e2m1") continue;
     c.remark(std::string(format.name),
              fmt::format("1-{}-{}: max {:.5g}, least {:.2g}, step at 1.0 {:.3g}", format.exponent_bits,
                          format.fraction_bits, format.max(), format.min_subnormal(), format.epsilon()));

@@ -11,7 +11,16 @@ namespace shardplan::explain {
 
 inline std::string gb(double bytes) { return fmt::format("{:.4g} GB", bytes / 1e9); }
 inline std::string gib(double bytes, int digits = 2) {
-  return fmt::format("{:.{}f} GiB", bytes / (1024.0 * 1024 * 1024), digits);
+  const double steps = std::pow(10.0, digits);  // halves up, as the estimate rounds
+  return fmt::format("{:.{}f} GiB", std::floor(bytes / (1024.0 * 1024 * 1024) * steps + 0.5) / steps, digits);
+}
+/// 7e9 as people write it; other numbers with commas.
+inline std::string short_number(double value) {
+  for (const int power : {12, 9, 6}) {
+    const double scaled = value / std::pow(10.0, power);
+    if (scaled >= 1 && scaled * 100 == std::nearbyint(scaled * 100)) return fmt::format("{:.4g}e{}", scaled, power);
+  }
+  return fmt::format("{}", fmt::group_digits(std::llround(value)));
 }
 inline std::string percent(double fraction, int digits = 1) { return fmt::format("{:.{}f}%", 100 * fraction, digits); }
 inline std::string count(double value) { return fmt::format("{}", fmt::group_digits(std::llround(value))); }
