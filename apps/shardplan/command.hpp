@@ -95,6 +95,7 @@ std::span<const Command> commands();
 Command estimate_command();
 Command check_command();
 Command schedule_command();
+Command sweep_command();
 Command list_command();
 
 /// `Diagnostic::file` of a problem of the command line itself: the line then reads `shardplan: message`.

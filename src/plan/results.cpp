@@ -26,7 +26,7 @@ constexpr std::array fields = {
                 [](const Run&, const Estimate& e) { return real(e.pipeline.num_microbatches); }},
     ResultField{"peak", "memory", "/memory/peak_bytes", "peak", bytes, -1,
                 [](const Run&, const Estimate& e) { return real(e.peak_bytes); }},
-    ResultField{"reserved", "needs", "", "reserved", bytes, -1,
+    ResultField{"need", "reserved needs", "", "reserved", bytes, -1,
                 [](const Run&, const Estimate& e) { return real(e.capacity_bytes - e.headroom_bytes); }},
     ResultField{"free", "headroom", "/memory/headroom_bytes", "free", bytes, 1,
                 [](const Run&, const Estimate& e) { return real(e.headroom_bytes); }},

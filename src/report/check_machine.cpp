@@ -7,6 +7,7 @@
 
 #include "shardplan/report/check_text.hpp"
 #include "shardplan/report/requirement_text.hpp"
+#include "xml.hpp"
 
 namespace shardplan::report {
 namespace {
@@ -15,25 +16,8 @@ using plan::Checked;
 using plan::CheckedRun;
 using plan::CheckStatus;
 
-/// Text of an XML attribute or element. What XML 1.0 cannot hold becomes '?'.
-std::string xml(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\n': out += "&#10;"; break;
-      case '\t': out += "&#9;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20U ? '?' : c;
-    }
-  }
-  return out;
-}
-
 std::string place_attributes(const CheckedRun& run, int line) {
-  return fmt::format(" file=\"{}\"{}", xml(run.path), line > 0 ? fmt::format(" line=\"{}\"", line) : "");
+  return fmt::format(" file=\"{}\"{}", xml_text(run.path), line > 0 ? fmt::format(" line=\"{}\"", line) : "");
 }
 
 std::string try_text(const CheckedRun& run) {
@@ -44,7 +28,7 @@ void add_suite(std::string& out, const CheckedRun& run, Units units) {
   const bool error = run.status == CheckStatus::error;
   std::size_t failures = 0;
   for (const Checked& checked : run.requirements) failures += checked.verdict.holds ? 0 : 1;
-  const std::string path = xml(run.path);
+  const std::string path = xml_text(run.path);
   out += fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\">\n", path,
                      error ? 1 : run.requirements.size(), failures, error ? 1 : 0);
   if (error) {
@@ -53,7 +37,7 @@ void add_suite(std::string& out, const CheckedRun& run, Units units) {
     std::string all;
     for (const Diagnostic& problem : run.problems) all += problem_text(problem) + "\n";
     out += fmt::format("      <error type=\"input\" message=\"{}\">{}</error>\n    </testcase>\n",
-                       xml(problem_text(run.problems.front())), xml(all));
+                       xml_text(problem_text(run.problems.front())), xml_text(all));
   }
   for (const Checked& checked : run.requirements) {
     const plan::Verdict& verdict = checked.verdict;
@@ -64,7 +48,7 @@ void add_suite(std::string& out, const CheckedRun& run, Units units) {
       continue;
     }
     out += fmt::format(">\n      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n",
-                       name(verdict.requirement), xml(failure_text(run, verdict, units)), xml(try_text(run)));
+                       name(verdict.requirement), xml_text(failure_text(run, verdict, units)), xml_text(try_text(run)));
   }
   out += "  </testsuite>\n";
 }
