@@ -94,6 +94,7 @@ std::span<const Command> commands();
 /// One function a command; each is in a file of its own.
 Command estimate_command();
 Command check_command();
+Command compare_command();
 Command schedule_command();
 Command sweep_command();
 Command list_command();

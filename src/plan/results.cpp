@@ -64,9 +64,9 @@ constexpr std::array fields = {
                 [](const Run&, const Estimate& e) { return e.throughput.mfu_6n; }},
     ResultField{"hfu", "", "/throughput/hfu", "HFU", fraction, 1,
                 [](const Run&, const Estimate& e) { return e.throughput.hfu; }},
-    ResultField{"hours", "gpu-hours", "/throughput/gpu_hours_per_1e12_tokens", "GPU hours per 1e12 tokens", rate, -1,
+    ResultField{"hours", "gpu-hours", "/throughput/gpu_hours_per_1e12_tokens", "GPU hours per 1e12 tokens", amount, -1,
                 [](const Run&, const Estimate& e) { return e.throughput.gpu_hours_per_1e12_tokens; }},
-    ResultField{"price", "cost", "/throughput/price_per_1e12_tokens", "price per 1e12 tokens", money, -1,
+    ResultField{"price", "cost", "/throughput/price_per_1e12_tokens", "price per 1e12 tokens", amount, -1,
                 [](const Run&, const Estimate& e) {
                   return e.throughput.has_price ? e.throughput.price_per_1e12_tokens
                                                 : std::numeric_limits<double>::quiet_NaN();

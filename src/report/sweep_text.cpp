@@ -235,7 +235,7 @@ std::string figure_text(const ResultField& field, double value, Units units) {
     case Quantity::fraction: return percent_text(value);
     case Quantity::count: return count_text(static_cast<std::int64_t>(value), 1000);
     case Quantity::rate: return value >= 100'000 ? short_count(value, 4) : fixed_text(value, value < 100 ? 1 : 0, 1000);
-    case Quantity::money: return fixed_text(value, 0, 1000);
+    case Quantity::amount: return fixed_text(value, 0, 1000);
   }
   return {};
 }

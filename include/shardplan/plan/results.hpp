@@ -12,7 +12,7 @@
 namespace shardplan::plan {
 
 /// How a figure is read and printed.
-enum class Quantity : std::uint8_t { bytes, seconds, fraction, rate, count, money };
+enum class Quantity : std::uint8_t { bytes, seconds, fraction, rate, count, amount };
 
 /// One figure. `better`: 1 where more is better, -1 where less is, 0 where neither.
 struct ResultField {

@@ -10,11 +10,11 @@ namespace shardplan::report {
 enum class Units : std::uint8_t { gib, gb };
 
 struct Style {
-  int width = 100;       ///< columns of the page; lines are folded to it
-  bool color = false;    ///< SGR colours; without them the text is the same bytes everywhere
-  bool palette = false;  ///< the terminal has 256 colours: heat maps may use them
-  bool ascii = false;    ///< no character beyond ASCII
+  int width = 100;     ///< columns of the page; lines are folded to it
+  bool color = false;  ///< SGR colours; without them the text is the same bytes everywhere
+  bool ascii = false;  ///< no character beyond ASCII
   Units units = Units::gib;
+  bool palette = false;  ///< the terminal has 256 colours: heat maps may use them
 };
 
 /// What a piece of text means. Colour repeats a meaning that the words carry, it never is the only carrier.
