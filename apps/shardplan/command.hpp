@@ -96,6 +96,7 @@ Command estimate_command();
 Command check_command();
 Command compare_command();
 Command schedule_command();
+Command schema_command();
 Command sweep_command();
 Command list_command();
 
