@@ -90,7 +90,9 @@ Keep read_keep(std::optional<std::string_view> text, const Sweep& sweep, Diagnos
   if (!text) return Keep::nothing;
   if (*text == "tokens") {
     for (const std::string_view batch : {"/training/global_batch_size", "/microbatches"}) {
-      if (varies(sweep, batch)) complain(problems, "--keep tokens sets the global batch, and so does --vary");
+      if (!varies(sweep, batch)) continue;
+      complain(problems, "--keep tokens sets the global batch, and so does --vary");
+      break;
     }
     return Keep::tokens;
   }
@@ -249,8 +251,12 @@ void note_dropped_data(const io::RunInput& input, const Sweep& sweep, std::vecto
                                    [](const io::Override& change) { return change.pointer == name(Field::data); });
   if (!stated || flagged || varies(sweep, name(Field::data))) return;
   for (const Field field : {Field::num_gpus, Field::tensor, Field::pipeline, Field::context}) {
-    if (!varies(sweep, name(field))) continue;
-    notes.push_back(fmt::format("parallel.data of {} is dropped, since --vary changes the layout", input.text->file));
+    std::string_view flag = varies(sweep, name(field)) ? "--vary" : "";
+    for (const io::Override& change : input.overrides) {
+      if (change.pointer == name(field)) flag = change.flag;
+    }
+    if (flag.empty()) continue;
+    notes.push_back(fmt::format("parallel.data of {} is dropped, since {} changes the layout", input.text->file, flag));
     return;
   }
 }

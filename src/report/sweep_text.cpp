@@ -71,6 +71,7 @@ Table grid_of(const Sweep& sweep, const ResultField& field, const Style& style, 
 
 constexpr std::size_t card_cells = 16;
 constexpr std::size_t bar_cells = 25;
+constexpr int bar_fold = 100;
 
 /// Memory against the card: "######          |", "################|#######>".
 Text memory_bar(const SweepPoint& point, const Style& style) {
@@ -106,10 +107,12 @@ Table rows_of(const Sweep& sweep, const Style& style, bool bars) {
   const ResultField* const reserved = plan::find_result("reserved");
   bars = bars && capacity > 0;
   for (const ResultField* const field : sweep.shown) {
-    columns.push_back({head_of(*field, style.units), Align::right});
+    // On narrow pages the bar goes first, then the last of more than three figures.
+    const auto place = static_cast<int>(columns.size() - sweep.axes.size());
+    columns.push_back({head_of(*field, style.units), Align::right, {}, place > 3 ? place : 0});
     if (bars && field == reserved) {
       const std::string end = size_text(capacity, style.units);
-      columns.push_back({fmt::format("0{:>{}}", end, card_cells + end.size() / 2), Align::left, {}, 1, {}, bar_cells});
+      columns.push_back({fmt::format("0{:>{}}", end, card_cells + end.size() / 2), Align::left, {}, bar_fold, {}, bar_cells});
     }
   }
   columns.push_back({""});
