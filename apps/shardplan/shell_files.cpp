@@ -52,12 +52,26 @@ std::string bash_candidates(const WordList& list) {
   return code.empty() ? ":" : code;
 }
 
-std::string zsh_action(const WordList& list) {
+std::string zsh_action(const WordList& list, std::string_view name = {}) {
   if (list.any_file) return "_files";
-  const std::string words = list.words.empty() ? std::string() : fmt::format("({})", zsh_text(joined(list.words)));
-  if (!list.files) return words;
-  if (words.empty()) return "_files -g \"*.json(-.)\"";
-  return "{_alternative " + fmt::format("\"names:name:{}\"", words) + " \"files:file:_files -g \\\"*.json(-.)\\\"\"}";
+  if (!list.files) return list.words.empty() ? std::string() : fmt::format("({})", zsh_text(joined(list.words)));
+  return list.words.empty() ? std::string("_files -g \"*.json(-.)\"") : fmt::format("_shardplan_{}s", name);
+}
+
+/// A function for each flag that takes names and files.
+std::string zsh_helpers() {
+  std::map<std::string, std::string> helpers;
+  for (const Command& command : commands()) {
+    each_flag(command, [&](const Flag& flag) {
+      const WordList list = words_of(flag, command);
+      if (list.words.empty() || !list.files) return;
+      helpers[fmt::format("_shardplan_{}s", flag.name)] =
+          fmt::format("  _alternative 'names:name:({})' 'files:file:_files -g \"*.json(-.)\"'\n", joined(list.words));
+    });
+  }
+  std::string out;
+  for (const auto& [name, body] : helpers) out += fmt::format("{}() {{\n{}}}\n\n", name, body);
+  return out;
 }
 
 }  // namespace
@@ -92,7 +106,7 @@ std::string bash_completion() {
          "_shardplan_files() {\n"
          "  local IFS=$'\\n' found\n"
          "  compopt -o filenames 2>/dev/null\n"
-         "  if [ \"$1\" = json ]; then\n"
+         "  if [ \"${1-}\" = json ]; then\n"
          "    found=($(compgen -f -X '!*.json' -- \"$cur\") $(compgen -d -- \"$cur\"))\n"
          "  else\n"
          "    found=($(compgen -f -- \"$cur\"))\n"
@@ -129,7 +143,8 @@ std::string bash_completion() {
 std::string zsh_completion() {
   std::string out =
       "#compdef shardplan\n"
-      "# zsh completion of shardplan, generated from its flags.\n\n"
+      "# zsh completion of shardplan, generated from its flags.\n\n" +
+      zsh_helpers() +
       "_shardplan() {\n"
       "  local context state state_descr line\n"
       "  typeset -A opt_args\n"
@@ -154,7 +169,7 @@ std::string zsh_completion() {
         spec = fmt::format("'(-{0} --{1})'{{-{0},--{1}}}'[{2}]", flag.letter, flag.name, zsh_text(flag.help));
       }
       if (flag.kind != ValueKind::none) {
-        spec += fmt::format(":{}:{}", zsh_text(flag.value), zsh_action(words_of(flag, command)));
+        spec += fmt::format(":{}:{}", zsh_text(flag.value), zsh_action(words_of(flag, command), flag.name));
       }
       out += fmt::format("            {}' \\\n", spec);
     });

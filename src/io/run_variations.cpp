@@ -27,6 +27,7 @@ bool is_field(std::string_view pointer) {
 
 /// Whether a change is of one field that nothing else of the file is read by: the others need the whole reader.
 bool is_single(const Override& change) {
+  if (change.value == "null") return false;  // what was stated is to be forgotten
   if (change.pointer == microbatches_pointer || change.pointer == name(Field::num_gpus)) return true;
   if (!is_field(change.pointer) || is_inside(change.pointer, name(Field::peft))) return false;
   if (change.pointer == name(Field::stack)) return false;
@@ -76,10 +77,6 @@ void RunVariations::set(const Override& change, Variation& out) {
     Cluster& cluster = draft.run.cluster;
     if (cluster.num_nodes > 0 && draft.run.num_gpus / cluster.gpus_per_node >= cluster.num_nodes) cluster.num_nodes = 0;
   } else {
-    for (std::size_t i = 0; i < plan::field_count; ++i) {
-      const auto field = static_cast<Field>(i);
-      if (is_inside(name(field), change.pointer)) draft.given.remove(field);
-    }
     if (change.pointer == name(Field::global_batch_size)) draft.microbatches = 0;
     const std::vector<std::string> tokens = pointer_tokens(change.pointer);
     const json section = nested({tokens.begin() + 1, tokens.end()}, value);
@@ -111,9 +108,15 @@ void RunVariations::follow(std::span<const Override> changes, plan::Draft& draft
 }
 
 void RunVariations::read(std::span<const Override> changes, Variation& out) {
+  // What else is changed may have been what counted the GPUs.
+  const bool reread_gpus =
+      !std::all_of(changes.begin(), changes.end(), is_single) || !shared({}).readable;
+  const auto is_set = [&](const Override& change) {
+    return is_single(change) && !(reread_gpus && change.pointer == name(Field::num_gpus));
+  };
   std::vector<Override> others;
   for (const Override& change : changes) {
-    if (!is_single(change)) others.push_back(change);
+    if (!is_set(change)) others.push_back(change);
   }
   const ReadRun& base = shared(others);
   out.problems.clear();
@@ -124,7 +127,7 @@ void RunVariations::read(std::span<const Override> changes, Variation& out) {
   }
   out.draft = base.draft;
   for (const Override& change : changes) {
-    if (is_single(change)) set(change, out);
+    if (is_set(change)) set(change, out);
   }
   if (!out.problems.empty()) return;
   follow(changes, out.draft);

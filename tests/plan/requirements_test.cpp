@@ -12,7 +12,11 @@ namespace {
 
 using shardplan::Estimate;
 using shardplan::Requirements;
+using shardplan::name;
+using shardplan::plan::judge;
+using shardplan::plan::meets;
 using shardplan::plan::Requirement;
+using shardplan::plan::shortfall;
 using shardplan::plan::Verdict;
 using shardplan::report::Units;
 
