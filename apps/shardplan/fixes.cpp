@@ -27,7 +27,7 @@ const Tried* fastest_that_meets(const std::vector<Tried>& tried) {
 
 /// The changes that alone come nearest, with each other one beside them.
 void try_two(const std::vector<Lever>& levers, Trials& trials, std::vector<Tried>& tried) {
-  constexpr std::size_t most_first = 6;
+  constexpr std::size_t most_first = 4;
   std::vector<std::pair<double, std::size_t>> nearest;
   std::vector<Tried> alone;
   for (std::size_t i = 0; i < levers.size(); ++i) {
@@ -58,6 +58,14 @@ void try_more_gpus(const Draft& draft, const Run& run, Trials& trials, std::vect
       if (trials.run(levers, tried) && tried.back().missed == 0) return;
     }
   }
+}
+
+/// Whether what is missed shrinks with more GPUs: memory and the length of a step do, shares and rates do not.
+bool more_gpus_help(const std::vector<Verdict>& verdicts) {
+  return std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& verdict) {
+    return verdict.holds || verdict.requirement == Requirement::fits ||
+           verdict.requirement == Requirement::min_headroom_gib || verdict.requirement == Requirement::max_step_s;
+  });
 }
 
 /// What changes in what was missed.
@@ -93,7 +101,7 @@ std::optional<Fix> cheapest_fix(const Draft& draft, const Run& run, const Estima
   std::vector<Tried> tried;
   for (const Lever& lever : levers) trials.run({&lever}, tried);
   if (fastest_that_meets(tried) == nullptr) try_two(levers, trials, tried);
-  if (fastest_that_meets(tried) == nullptr) try_more_gpus(open, run, trials, tried);
+  if (fastest_that_meets(tried) == nullptr && more_gpus_help(verdicts)) try_more_gpus(open, run, trials, tried);
   const Tried* const best = fastest_that_meets(tried);
   if (best == nullptr) return std::nullopt;
   return Fix{best->change.flags, effect_of(*best, estimate, verdicts, units)};

@@ -109,8 +109,7 @@ void RunVariations::follow(std::span<const Override> changes, plan::Draft& draft
 
 void RunVariations::read(std::span<const Override> changes, Variation& out) {
   // What else is changed may have been what counted the GPUs.
-  const bool reread_gpus =
-      !std::all_of(changes.begin(), changes.end(), is_single) || !shared({}).readable;
+  const bool reread_gpus = !std::all_of(changes.begin(), changes.end(), is_single) || !shared({}).readable;
   const auto is_set = [&](const Override& change) {
     return is_single(change) && !(reread_gpus && change.pointer == name(Field::num_gpus));
   };

@@ -59,8 +59,9 @@ std::string requirement_value(Requirement requirement, double value, Units units
 std::string comparison(const Verdict& verdict, Units units) {
   if (verdict.requirement == Requirement::fits) return verdict.holds ? "fits" : "does not fit";
   const bool converted = verdict.requirement == Requirement::min_headroom_gib && units != Units::gib;
-  const std::string limit = converted ? requirement_value(verdict.requirement, verdict.limit, units, 1) : plain_number(scaled(verdict.requirement, verdict.limit, units)) +
-                            std::string(unit_of(verdict.requirement, units));
+  const std::string limit = converted ? requirement_value(verdict.requirement, verdict.limit, units, 1)
+                                      : plain_number(scaled(verdict.requirement, verdict.limit, units)) +
+                                            std::string(unit_of(verdict.requirement, units));
   const bool minimum = plan::is_minimum(verdict.requirement);
   const std::string_view sign = verdict.holds ? (minimum ? ">=" : "<=") : (minimum ? "<" : ">");
   const double target = scaled(verdict.requirement, verdict.limit, units);

@@ -112,7 +112,8 @@ Table rows_of(const Sweep& sweep, const Style& style, bool bars) {
     columns.push_back({head_of(*field, style.units), Align::right, {}, place > 3 ? place : 0});
     if (bars && field == reserved) {
       const std::string end = size_text(capacity, style.units);
-      columns.push_back({fmt::format("0{:>{}}", end, card_cells + end.size() / 2), Align::left, {}, bar_fold, {}, bar_cells});
+      columns.push_back(
+          {fmt::format("0{:>{}}", end, card_cells + end.size() / 2), Align::left, {}, bar_fold, {}, bar_cells});
     }
   }
   columns.push_back({""});

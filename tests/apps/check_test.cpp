@@ -40,10 +40,12 @@ std::vector<std::string> names(const shardplan::cli::CheckFiles& files, const st
 
 TEST_CASE("the fix, pasted behind check, makes the file pass") {
   const test::TemporaryFolder folder;
-  const std::vector<std::string> requires_ = {
-      R"({"min_mfu": 0.5})",           R"({"max_bubble": 0.02})", R"({"min_headroom_gib": 40})",
-      R"({"max_step_s": 25})",         R"({"min_tokens_per_s_per_gpu": 1100, "min_headroom_gib": 8})",
-      R"({"fits": true, "min_mfu": 0.4, "max_bubble": 0.05})"};
+  const std::vector<std::string> requires_ = {R"({"min_mfu": 0.5})",
+                                              R"({"max_bubble": 0.02})",
+                                              R"({"min_headroom_gib": 40})",
+                                              R"({"max_step_s": 25})",
+                                              R"({"min_tokens_per_s_per_gpu": 1100, "min_headroom_gib": 8})",
+                                              R"({"fits": true, "min_mfu": 0.4, "max_bubble": 0.05})"};
   const std::vector<std::string> layouts = {
       R"({"num_gpus": 128, "model": "llama-3.1-70b", "parallel": {"tensor": 8, "pipeline": 4, "zero_stage": 1}})",
       R"({"num_gpus": 128, "model": "llama-3.1-70b", "parallel": {"tensor": 8, "pipeline": 8},
@@ -117,9 +119,10 @@ TEST_CASE("files, folders and patterns") {
   CHECK(tree.notes.size() == 1);  // model.json and empty.json
   CHECK(names(of({base + "/**/t*.json"}), base) == Names{"a/b/two.json"});
   CHECK(names(of({base + "/a/[no]*.json"}), base) == Names{"a/named.json", "a/one.json"});
-  CHECK(names(of({base + "/*/?ne.json", base + "/a/one.json", base + "/a/../a/one.json"}), base) == Names{"a/one.json"});
+  CHECK(names(of({base + "/*/?ne.json", base + "/a/one.json", base + "/a/../a/one.json"}), base) ==
+        Names{"a/one.json"});
   CHECK(of({base + "/x*.json"}).problems.size() == 1);
-  CHECK(of({base + "/.hidden"}).paths.size() == 1);  // asked for by name
+  CHECK(of({base + "/.hidden"}).paths.size() == 1);       // asked for by name
   CHECK(of({base + "/nothing.json"}).paths.size() == 1);  // reading it says what is wrong
 }
 
@@ -128,7 +131,8 @@ TEST_CASE("a baseline is a folder, an earlier answer or one run") {
   std::filesystem::create_directories(folder.path() + "/before");
   const std::string now = folder.write("run.json", test::run_text(R"({"parallel": {"fsdp": "full_shard"}})"));
   const std::string other = folder.write("new.json", test::run_text(R"({"parallel": {"fsdp": "full_shard"}})"));
-  folder.write("before/run.json", test::run_text(R"({"parallel": {"fsdp": "full_shard"}, "training": {"seq_length": 2048}})"));
+  folder.write("before/run.json",
+               test::run_text(R"({"parallel": {"fsdp": "full_shard"}, "training": {"seq_length": 2048}})"));
   const test::ProcessResult with_folder = check({now, other, "--baseline", folder.path() + "/before", "--json"});
   const json answer = json::parse(with_folder.out);
   CHECK(answer["files"][0]["baseline"]["peak_bytes"] < answer["files"][0]["figures"]["peak_bytes"]);

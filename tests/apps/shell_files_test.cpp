@@ -81,8 +81,8 @@ TEST_CASE("fish completes commands, flags, values and words") {
   folder.write("shardplan.fish", shardplan::cli::fish_completion());
   const auto complete = [&](const std::string& line) {
     const test::ProcessResult result = test::run_process(
-        {"/usr/bin/env", "fish", "--no-config", "-c", "source shardplan.fish; complete -C '" + line + "' | cut -f 1"}, {},
-        folder.path(), {"HOME=" + folder.path()});
+        {"/usr/bin/env", "fish", "--no-config", "-c", "source shardplan.fish; complete -C '" + line + "' | cut -f 1"},
+        {}, folder.path(), {"HOME=" + folder.path()});
     CAPTURE(line, result.err);
     return result.out;
   };

@@ -24,22 +24,23 @@ TEST_CASE("--vary: fields, lists and ranges") {
     const char* label;
     const char* values;
   };
-  for (const Row& row : std::vector<Row>{
-           {"tp=1,2,4", "/parallel/tensor", "tp", "1 2 4"},
-           {"/parallel/tensor=8", "/parallel/tensor", "tp", "8"},
-           {"parallel.tensor=8", "/parallel/tensor", "tp", "8"},
-           {"zero=0..3", "/parallel/zero_stage", "zero", "0 1 2 3"},
-           {"seq=2048..32768*2", "/training/seq_length", "seq", "2048 4096 8192 16384 32768"},
-           {"seq=1000..5000*3", "/training/seq_length", "seq", "1000 3000"},
-           {"mbs=1,2,4..16+4", "/training/micro_batch_size", "mbs", "1 2 4 8 12 16"},
-           {"training.dropout=0..0.3+0.1", "/training/dropout", "training.dropout", "0 0.1 0.2 0.3"},
-           {"moe-imbalance=1..2*1.5", "/training/moe/imbalance", "moe-imbalance", "1 1.5"},
-           {"recompute=none,full,{\"modules\":[\"mlp\",\"moe\"]}", "/training/recompute", "recompute",
-            "none full {\"modules\":[\"mlp\",\"moe\"]}"},
-           {"parallel.layers_per_stage=[1,2],[2,1]", "/parallel/layers_per_stage", "parallel.layers_per_stage", "[1,2] [2,1]"},
-           {"model=../a.json,b", "/model", "model", "../a.json b"},
-           {"sp=true,false", "/parallel/sequence_parallel", "sp", "true false"},
-           {"microbatches=4..8*2", "/microbatches", "microbatches", "4 8"}}) {
+  for (const Row& row :
+       std::vector<Row>{{"tp=1,2,4", "/parallel/tensor", "tp", "1 2 4"},
+                        {"/parallel/tensor=8", "/parallel/tensor", "tp", "8"},
+                        {"parallel.tensor=8", "/parallel/tensor", "tp", "8"},
+                        {"zero=0..3", "/parallel/zero_stage", "zero", "0 1 2 3"},
+                        {"seq=2048..32768*2", "/training/seq_length", "seq", "2048 4096 8192 16384 32768"},
+                        {"seq=1000..5000*3", "/training/seq_length", "seq", "1000 3000"},
+                        {"mbs=1,2,4..16+4", "/training/micro_batch_size", "mbs", "1 2 4 8 12 16"},
+                        {"training.dropout=0..0.3+0.1", "/training/dropout", "training.dropout", "0 0.1 0.2 0.3"},
+                        {"moe-imbalance=1..2*1.5", "/training/moe/imbalance", "moe-imbalance", "1 1.5"},
+                        {"recompute=none,full,{\"modules\":[\"mlp\",\"moe\"]}", "/training/recompute", "recompute",
+                         "none full {\"modules\":[\"mlp\",\"moe\"]}"},
+                        {"parallel.layers_per_stage=[1,2],[2,1]", "/parallel/layers_per_stage",
+                         "parallel.layers_per_stage", "[1,2] [2,1]"},
+                        {"model=../a.json,b", "/model", "model", "../a.json b"},
+                        {"sp=true,false", "/parallel/sequence_parallel", "sp", "true false"},
+                        {"microbatches=4..8*2", "/microbatches", "microbatches", "4 8"}}) {
     CAPTURE(row.text);
     const auto axis = parse_vary(row.text);
     REQUIRE(axis.ok());

@@ -11,8 +11,8 @@
 namespace {
 
 using shardplan::Estimate;
-using shardplan::Requirements;
 using shardplan::name;
+using shardplan::Requirements;
 using shardplan::plan::judge;
 using shardplan::plan::meets;
 using shardplan::plan::Requirement;
@@ -41,13 +41,12 @@ TEST_CASE("each requirement holds at its limit and fails beyond") {
     double holds, fails;
     std::string text;
   };
-  const std::vector<Row> rows = {
-      {Requirement::min_headroom_gib, 10, 10.01, "10.00 GiB < 10.01 GiB"},
-      {Requirement::min_mfu, 0.4, 0.4000001, "40.00000% < 40.00001%"},
-      {Requirement::max_bubble, 0.1, 0.05, "10.0% > 5%"},
-      {Requirement::max_step_s, 20, 19.99, "20.00 s > 19.99 s"},
-      {Requirement::min_tokens_per_s_per_gpu, 500, 501, "500 < 501"},
-      {Requirement::max_gpu_hours_per_1e12_tokens, 300'000, 299'000, "300,000 > 299,000"}};
+  const std::vector<Row> rows = {{Requirement::min_headroom_gib, 10, 10.01, "10.00 GiB < 10.01 GiB"},
+                                 {Requirement::min_mfu, 0.4, 0.4000001, "40.00000% < 40.00001%"},
+                                 {Requirement::max_bubble, 0.1, 0.05, "10.0% > 5%"},
+                                 {Requirement::max_step_s, 20, 19.99, "20.00 s > 19.99 s"},
+                                 {Requirement::min_tokens_per_s_per_gpu, 500, 501, "500 < 501"},
+                                 {Requirement::max_gpu_hours_per_1e12_tokens, 300'000, 299'000, "300,000 > 299,000"}};
   const Estimate estimate = sample();
   for (const Row& row : rows) {
     for (const bool holds : {true, false}) {

@@ -23,11 +23,13 @@ test::ProcessResult shardplan(std::vector<std::string> words, const std::string&
 
 /// Files whose names and contents need every escape.
 void write_awkward(const test::TemporaryFolder& folder) {
-  const std::string good = R"({"model": "llama-3.1-8b", "cluster": "dgx-h100", "num_gpus": 8, "parallel": {"tensor": 8}})";
+  const std::string good =
+      R"({"model": "llama-3.1-8b", "cluster": "dgx-h100", "num_gpus": 8, "parallel": {"tensor": 8}})";
   folder.write("a,b:c%d.json", good);
   folder.write("quote\"<&>.json", R"({"model": "no <such> & \"model\"", "cluster": "dgx-h100", "num_gpus": 8})");
   folder.write("s p.json", "{ \"model\": }");
-  folder.write("strict.json", R"({"model": "llama-3.1-8b", "cluster": "dgx-h100", "num_gpus": 8, "parallel": {"tensor": 8},
+  folder.write("strict.json",
+               R"({"model": "llama-3.1-8b", "cluster": "dgx-h100", "num_gpus": 8, "parallel": {"tensor": 8},
   "require": {"min_mfu": 0.99, "max_step_s": 1e-9, "min_headroom_gib": 70}})");
   for (int i = 0; i < 12; ++i) {
     folder.write("broken" + std::to_string(i) + ".json", R"({"model": "x%y,z:w"})");
@@ -117,7 +119,8 @@ TEST_CASE("GitHub's workflow commands keep their grammar") {
   // ::command key=value,key=value::message; values hold no raw % but as an escape, no ':' and no ','.
   const std::string escaped = "(?:[^%\\r\\n]|%25|%0D|%0A)";
   const std::string value = "(?:[^%\\r\\n:,]|%25|%0D|%0A|%3A|%2C)+";
-  const std::regex command("::(error|notice)(?: (file|title)=" + value + "(?:,(line|col|title)=" + value + ")*)?::" + escaped + "*");
+  const std::regex command("::(error|notice)(?: (file|title)=" + value + "(?:,(line|col|title)=" + value +
+                           ")*)?::" + escaped + "*");
   for (const std::string& place : {root + "/tests/check", folder.path(), root + "/configs/runs"}) {
     const test::ProcessResult result = shardplan({"check", place, "--format", "github"});
     std::istringstream lines(result.out);

@@ -103,20 +103,14 @@ TEST_CASE("a cluster may hold each built-in GPU as an object") {
 
 TEST_CASE("the run schema refuses each malformed input") {
   // Rules that hold between numbers, or between a file and what it names: no schema can say them, the reader does.
-  const std::set<std::string> beyond_schemas = {"batch-not-divided.json",
-                                                "context-does-not-divide.json",
-                                                "experts-of-a-dense-model.json",
-                                                "half-a-node.json",
-                                                "heads-not-divided.json",
-                                                "interleaved-microbatches.json",
-                                                "layers-not-divided.json",
-                                                "missing-model-file.json",
-                                                "position-table-too-short.json",
-                                                "sequence-parallel-does-not-divide.json",
-                                                "stages-do-not-sum.json",
-                                                "too-few-stages.json",
-                                                "unknown-target.json",
-                                                "world-mismatch.json"};
+  const std::set<std::string> beyond_schemas = {
+      "batch-not-divided.json",        "context-does-not-divide.json",
+      "experts-of-a-dense-model.json", "half-a-node.json",
+      "heads-not-divided.json",        "interleaved-microbatches.json",
+      "layers-not-divided.json",       "missing-model-file.json",
+      "position-table-too-short.json", "sequence-parallel-does-not-divide.json",
+      "stages-do-not-sum.json",        "too-few-stages.json",
+      "unknown-target.json",           "world-mismatch.json"};
   std::size_t refused = 0;
   for (const fs::path& file : files_of("tests/malformed/inputs")) {
     const auto text = shardplan::io::parse_json(test::read_file(file.string()), file.string());
@@ -140,8 +134,8 @@ TEST_CASE("legal runs are valid") {
   std::size_t legal = 0;
   for (int i = 0; i < 400; ++i) {
     const json run = test::random_run(random);
-    const auto read = shardplan::io::read_run(shardplan::io::run_input_from_json(run.dump()),
-                                              shardplan::catalog::builtin_catalog());
+    const auto read =
+        shardplan::io::read_run(shardplan::io::run_input_from_json(run.dump()), shardplan::catalog::builtin_catalog());
     if (!read.ok()) continue;
     ++legal;
     const std::string error = test::schema_of("run").error(run);
@@ -165,9 +159,9 @@ TEST_CASE("the run schema has every field of the reader, and no other") {
     CAPTURE(member);
     CHECK(member_schema(schema, "/require/" + std::string(member)) != nullptr);
   }
-  for (const char* const section : {"/parallel", "/parallel/zeropp", "/training", "/training/fp8", "/training/kernels",
-                                    "/training/moe", "/training/peft", "/training/offload", "/training/overlap",
-                                    "/require"}) {
+  for (const char* const section :
+       {"/parallel", "/parallel/zeropp", "/training", "/training/fp8", "/training/kernels", "/training/moe",
+        "/training/peft", "/training/offload", "/training/overlap", "/require"}) {
     const std::string inner = std::string(section) + "/no_such_field";
     CAPTURE(section);
     CHECK_FALSE(test::schema_of("run").error(run_with(inner, 1)).empty());

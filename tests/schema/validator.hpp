@@ -53,8 +53,9 @@ inline const SchemaFile& schema_of(const std::string& kind) {
   static std::map<std::string, SchemaFile> files;
   const auto found = files.find(kind);
   if (found != files.end()) return found->second;
-  return files.emplace(std::piecewise_construct, std::forward_as_tuple(kind),
-                       std::forward_as_tuple(SHARDPLAN_SOURCE_DIR "/configs/schema/" + kind + ".schema.json"))
+  return files
+      .emplace(std::piecewise_construct, std::forward_as_tuple(kind),
+               std::forward_as_tuple(SHARDPLAN_SOURCE_DIR "/configs/schema/" + kind + ".schema.json"))
       .first->second;
 }
 
