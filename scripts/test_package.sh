@@ -18,24 +18,24 @@ fi
 tree=${1:-}
 [ -n "$tree" ] || exit 0
 undo() {
-  rm -f "$tree/root/shardplan.deb" "$tree/root/run.json"
+  rm -f "$tree/tmp/shardplan.deb" "$tree/tmp/run.json"
   for folder in $mounted; do umount "$tree/$folder" || true; done
 }
 mounted=""
 trap undo EXIT
 mountpoint -q "$tree/proc" || { mount -t proc proc "$tree/proc" && mounted="proc"; }
 mountpoint -q "$tree/dev" || { mount --bind /dev "$tree/dev" && mounted="dev $mounted"; }
-cp "$package" "$tree/root/shardplan.deb"
-cp configs/runs/llama-3.1-70b-128xh100.json "$tree/root/run.json"
-inside() { chroot "$tree" env -i HOME=/root LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
-inside dpkg -i /root/shardplan.deb
+cp "$package" "$tree/tmp/shardplan.deb"
+cp configs/runs/llama-3.1-70b-128xh100.json "$tree/tmp/run.json"
+inside() { chroot "$tree" env -i HOME=/tmp LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
+inside dpkg -i /tmp/shardplan.deb
 inside shardplan --version
-inside shardplan check /root/run.json
+inside shardplan check /tmp/run.json
 inside sh -c 'shardplan schema run | grep -q "shardplan run file"'
 inside bash -c '. /usr/share/bash-completion/completions/shardplan; COMP_WORDS=(shardplan sw); COMP_CWORD=1; _shardplan; test "${COMPREPLY[*]}" = sweep'
 inside sh -c 'gzip -dc /usr/share/man/man1/shardplan.1.gz | grep -q "^.TH SHARDPLAN"'
 inside dpkg -P shardplan
-left=$(inside sh -c 'find / -xdev -name "*shardplan*" -not -path "/proc/*" -not -path "/root/*" -not -path "/var/log/*"')
+left=$(inside sh -c 'find / -xdev -name "*shardplan*" -not -path "/proc/*" -not -path "/tmp/*" -not -path "/var/log/*"')
 if [ -n "$left" ]; then
   echo "left behind: $left" >&2
   exit 1
