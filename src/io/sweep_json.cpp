@@ -17,14 +17,6 @@ using plan::ResultField;
 using plan::SweepPoint;
 using Lines = JsonWriter::Lines;
 
-/// The member that `estimate --json` has for it, or one made of its word.
-std::string key_of(const ResultField& field) {
-  if (!field.path.empty()) return std::string(field.path.substr(field.path.rfind('/') + 1));
-  std::string key(field.word);
-  std::replace(key.begin(), key.end(), '-', '_');
-  return key + (field.quantity == Quantity::bytes ? "_bytes" : "");
-}
-
 void write_figure(JsonWriter& out, const std::string& key, const ResultField& field, const SweepPoint& point) {
   const double value = plan::figure(point, field);
   if (!std::isfinite(value)) {
@@ -45,7 +37,7 @@ std::string sweep_json(const plan::Sweep& sweep) {
     if (std::find(fields.begin(), fields.end(), field) == fields.end()) fields.push_back(field);
   }
   std::vector<std::string> keys;
-  for (const ResultField* const field : fields) keys.push_back(key_of(*field));
+  for (const ResultField* const field : fields) keys.push_back(plan::key_of(*field));
   std::vector<std::vector<std::string>> values;  // as JSON
   for (const plan::SweepAxis& axis : sweep.axes) {
     std::vector<std::string>& texts = values.emplace_back();

@@ -116,6 +116,15 @@ const ResultField* find_result(std::string_view word) noexcept {
   return find([&](const ResultField& f) { return !word.empty() && last_token(f.path) == word; });
 }
 
+std::string key_of(const ResultField& field) {
+  // "/communication/sent_bytes_per_step/total" says in its last token nothing of its own.
+  if (field.word == "sent") return "sent_bytes_per_step";
+  if (!field.path.empty()) return std::string(last_token(field.path));
+  std::string key(field.word);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key + (field.quantity == Quantity::bytes ? "_bytes" : "");
+}
+
 std::vector<std::string_view> result_words() {
   std::vector<std::string_view> words;
   for (const ResultField& field : fields) words.push_back(field.word);

@@ -18,17 +18,9 @@ using plan::CheckedRun;
 using plan::CheckStatus;
 using plan::Figures;
 
-/// "+3.1%"; empty where it rounds to nothing.
-std::string relative(double now, double before) {
-  if (!(before > 0)) return {};
-  std::string text = fmt::format("{:+.1f}%", 100 * (now / before - 1));
-  return text == "+0.0%" || text == "-0.0%" ? std::string() : text;
-}
-
 std::string size_difference(std::int64_t now, std::int64_t before, Units units) {
-  const std::string text = size_text(std::abs(now - before), units, 1);
-  if (text == "0.0") return {};
-  return (now < before ? "-" : "+") + text;
+  std::string text = signed_size(now - before, units);
+  return text.substr(1) == "0.0" ? std::string() : text;
 }
 
 std::string points(double now, double before) {
@@ -55,6 +47,16 @@ std::string failures_of(const CheckedRun& run, Units units) {
 }
 
 }  // namespace
+
+std::string relative(double now, double before) {
+  if (!(before > 0)) return {};
+  std::string text = fmt::format("{:+.1f}%", 100 * (now / before - 1));
+  return text == "+0.0%" || text == "-0.0%" ? std::string() : text;
+}
+
+std::string signed_size(std::int64_t bytes, Units units) {
+  return (bytes < 0 ? "-" : "+") + size_text(std::abs(bytes), units, 1);
+}
 
 std::string size_change(std::int64_t now, const std::int64_t* before, Units units) {
   return with_change(size_text(now, units, 1), before == nullptr ? "" : size_difference(now, *before, units));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "check_changes.hpp"
 #include "facts.hpp"
 #include "shardplan/plan/results.hpp"
 #include "shardplan/report/number.hpp"
@@ -21,17 +22,6 @@ using plan::Comparison;
 using plan::InputRow;
 using plan::Quantity;
 using plan::ResultField;
-
-/// "+3.1%"; empty where it rounds to nothing.
-std::string relative(double now, double before) {
-  if (!(before > 0)) return {};
-  const std::string text = fmt::format("{:+.1f}%", 100 * (now / before - 1));
-  return text == "+0.0%" || text == "-0.0%" ? std::string() : text;
-}
-
-std::string signed_size(std::int64_t bytes, Units units) {
-  return (bytes < 0 ? "-" : "+") + size_text(std::abs(bytes), units, 1);
-}
 
 std::int64_t tokens_of(const Run& run) { return run.training.global_batch_size * run.training.seq_length; }
 

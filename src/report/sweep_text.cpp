@@ -313,11 +313,7 @@ std::string sweep_csv(const Sweep& sweep) {
   for (const plan::SweepAxis& axis : sweep.axes) out += csv_field(axis.label) + ",";
   out += "status,rule";
   for (const ResultField& field : plan::result_fields()) {
-    const std::string_view key = field.path.empty() ? field.word : field.path.substr(field.path.rfind('/') + 1);
-    const bool bare = field.path.empty() && field.quantity == Quantity::bytes;
-    const bool sent = field.word == "sent";
-    out +=
-        fmt::format(",{}", sent ? std::string("sent_bytes_per_step") : fmt::format("{}{}", key, bare ? "_bytes" : ""));
+    out += "," + plan::key_of(field);
   }
   out += "\n";
   for (std::size_t i = 0; i < sweep.points.size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,9 @@ std::span<const ResultField> result_fields() noexcept;
 
 /// By word, other word, JSON pointer or dotted path; nullptr when there is none.
 const ResultField* find_result(std::string_view word) noexcept;
+
+/// What a figure is called in data: its member of `estimate --json` where it has one ("peak_bytes").
+std::string key_of(const ResultField& field);
 
 /// The words and paths that find_result knows, for "did you mean".
 std::vector<std::string_view> result_words();
