@@ -67,6 +67,7 @@ struct Outcome {
   Warnings warnings;                    ///< for standard error, after the result
   std::vector<std::string> notes = {};  ///< likewise
   Diagnostics problems;                 ///< for standard error, instead of a result; the exit status is then exit_input
+  Diagnostics rejected = {};            ///< of single inputs among several, for standard error after the result
 };
 
 /// What a command is for: the short help is ordered by it.
@@ -92,7 +93,11 @@ std::span<const Command> commands();
 
 /// One function a command; each is in a file of its own.
 Command estimate_command();
+Command check_command();
+Command compare_command();
 Command schedule_command();
+Command schema_command();
+Command sweep_command();
 Command list_command();
 
 /// `Diagnostic::file` of a problem of the command line itself: the line then reads `shardplan: message`.
