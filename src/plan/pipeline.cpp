@@ -67,10 +67,8 @@ double boundary_bytes(const Run& run) noexcept {
   return width * tokens * static_cast<double>(run.model.hidden_size) / cut;
 }
 
-void run_pipeline(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept {
+void build_pipeline_spec(const Run& run, EstimateWorkspace& w) noexcept {
   const int p = run.parallel.pipeline;
-  out.pipeline.schedule = run.parallel.schedule;
-  out.pipeline.num_microbatches = run.microbatches();
   w.spec.forward = w.forward;
   w.spec.backward = w.backward;
   w.spec.weight = w.weight;
@@ -91,6 +89,24 @@ void run_pipeline(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept 
     const bool blocks = plain && run.training.framework != Framework::fsdp;
     if (blocks || !run.training.overlap.p2p) w.spec.p2p_mode = schedule::P2pMode::exposed;
   }
+}
+
+void fold_pipeline_memory(const Run& run, EstimateWorkspace& w) noexcept {
+  const double microbatches = static_cast<double>(run.microbatches());
+  if (run.parallel.pipeline == 1) {
+    run_single_stage(w, microbatches, w.simulated);
+  } else if (microbatches * w.spec.shape.virtual_stages() > most_simulated) {
+    run_extended(w, microbatches);
+  } else {
+    schedule::fold_activations(w.spec, w.pipeline, w.simulated);
+  }
+}
+
+void run_pipeline(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept {
+  const int p = run.parallel.pipeline;
+  out.pipeline.schedule = run.parallel.schedule;
+  out.pipeline.num_microbatches = run.microbatches();
+  build_pipeline_spec(run, w);
   const double microbatches = static_cast<double>(run.microbatches());
   if (p == 1) {
     run_single_stage(w, microbatches, w.simulated);

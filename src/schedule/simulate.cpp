@@ -383,6 +383,11 @@ void simulate(const PipelineSpec& spec, PipelineWorkspace& workspace, PipelineRe
   run_step(spec, workspace, result, recorder);
 }
 
+void fold_activations(const PipelineSpec& spec, PipelineWorkspace& workspace, PipelineResult& result) noexcept {
+  prepare(spec.shape, workspace.program);
+  fold_inflight(spec, workspace, result);
+}
+
 double PipelineResult::total_idle() const noexcept { return std::accumulate(idle.begin(), idle.end(), 0.0); }
 double PipelineResult::total_busy() const noexcept { return std::accumulate(busy.begin(), busy.end(), 0.0); }
 
