@@ -102,21 +102,24 @@ void fold_pipeline_memory(const Run& run, EstimateWorkspace& w) noexcept {
   }
 }
 
-void run_pipeline(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept {
-  const int p = run.parallel.pipeline;
-  out.pipeline.schedule = run.parallel.schedule;
-  out.pipeline.num_microbatches = run.microbatches();
-  build_pipeline_spec(run, w);
+void simulate_pipeline(const Run& run, EstimateWorkspace& w) noexcept {
   const double microbatches = static_cast<double>(run.microbatches());
-  if (p == 1) {
+  if (run.parallel.pipeline == 1) {
     run_single_stage(w, microbatches, w.simulated);
   } else if (microbatches * w.spec.shape.virtual_stages() > most_simulated) {
     run_extended(w, microbatches);
   } else {
     schedule::simulate(w.spec, w.pipeline, w.simulated);
   }
+}
+
+void run_pipeline(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept {
+  out.pipeline.schedule = run.parallel.schedule;
+  out.pipeline.num_microbatches = run.microbatches();
+  build_pipeline_spec(run, w);
+  simulate_pipeline(run, w);
   out.pipeline.ideal_bubble_fraction =
-      p > 1 ? schedule::ideal_bubble_fraction(w.spec.shape, w.ideal, w.ideal_result) : 0.0;
+      run.parallel.pipeline > 1 ? schedule::ideal_bubble_fraction(w.spec.shape, w.ideal, w.ideal_result) : 0.0;
 }
 
 }  // namespace shardplan

@@ -169,19 +169,20 @@ void build_stages(const Run& run, EstimateWorkspace& w) noexcept {
 }
 
 void build_stage_states(const Run& run, EstimateWorkspace& w) noexcept {
-  const bool per_unit = rounds_per_unit(run.training.framework);
-  const bool one_layer = w.optimizer->form == StateForm::block_coordinate && !run.training.peft.active();
-  const std::size_t per_rank = static_cast<std::size_t>(schedule::chunks_per_rank(w.spec.shape));
-  for (std::size_t rank = 0; rank < w.stages.size(); ++rank) {
-    Stage& stage = w.stages[rank];
-    stage.states = StateBytes{};
-    if (!per_unit) {
-      stage.states = state_bytes(w.rule, stage.weights, *w.optimizer);
-    } else {
-      for (std::size_t c = rank * per_rank; c < (rank + 1) * per_rank; ++c) add_states(w, w.chunks[c], stage.states);
-    }
-    if (one_layer) stage.states += active_layer_bytes(w.rule, stage.largest_layer);
+  for (std::size_t rank = 0; rank < w.stages.size(); ++rank) build_stage_states(run, w, rank);
+}
+
+void build_stage_states(const Run& run, EstimateWorkspace& w, std::size_t rank) noexcept {
+  Stage& stage = w.stages[rank];
+  stage.states = StateBytes{};
+  if (rounds_per_unit(run.training.framework)) {
+    const std::size_t per_rank = static_cast<std::size_t>(schedule::chunks_per_rank(w.spec.shape));
+    for (std::size_t c = rank * per_rank; c < (rank + 1) * per_rank; ++c) add_states(w, w.chunks[c], stage.states);
+  } else {
+    stage.states = state_bytes(w.rule, stage.weights, *w.optimizer);
   }
+  const bool one_layer = w.optimizer->form == StateForm::block_coordinate && !run.training.peft.active();
+  if (one_layer) stage.states += active_layer_bytes(w.rule, stage.largest_layer);
 }
 
 void build_chunks(const Run& run, EstimateWorkspace& w) noexcept {

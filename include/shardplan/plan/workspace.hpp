@@ -163,9 +163,11 @@ void build_unit_states(const Run& run, EstimateWorkspace& w) noexcept;
 /// build_stages without the states, and the states.
 void build_chunks(const Run& run, EstimateWorkspace& w) noexcept;
 void build_stage_states(const Run& run, EstimateWorkspace& w) noexcept;
-/// What run_pipeline simulates, and of the simulation what no time decides: the activations in flight.
+void build_stage_states(const Run& run, EstimateWorkspace& w, std::size_t rank) noexcept;
+/// What run_pipeline simulates; of the simulation what no time decides, the activations in flight; all of it.
 void build_pipeline_spec(const Run& run, EstimateWorkspace& w) noexcept;
 void fold_pipeline_memory(const Run& run, EstimateWorkspace& w) noexcept;
+void simulate_pipeline(const Run& run, EstimateWorkspace& w) noexcept;
 
 /// What estimate_memory reads once for all stages.
 struct MemoryOverheads {

@@ -1,0 +1,7 @@
+# The search over layouts.
+target_sources(shardplan PRIVATE
+  search.cpp
+  search_harvest.cpp
+  search_node.cpp
+  search_space.cpp
+  search_tree.cpp)
