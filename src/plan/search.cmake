@@ -3,5 +3,7 @@ target_sources(shardplan PRIVATE
   search.cpp
   search_harvest.cpp
   search_node.cpp
+  search_report.cpp
   search_space.cpp
-  search_tree.cpp)
+  search_tree.cpp
+  why_not.cpp)

@@ -175,7 +175,8 @@ void SearchTree::add_grid(Grid grid) {
   }
   if (refuse(broken, grid_rules(), illegal)) return;
   if (space_.data && std::find(space_.data->begin(), space_.data->end(), grid.data) == space_.data->end()) return;
-  grid.shardings = sharding_list(grid);
+  grid.shardings = sharding_list(grid, false);
+  grid.recomputed_shardings = sharding_list(grid, true);
   grids.push_back(grid);
 }
 
@@ -194,27 +195,28 @@ const ShardingStates& SearchTree::states_of(int zero_stage, Fsdp fsdp) {
   return states_.emplace(key, states).first->second;
 }
 
-std::size_t SearchTree::sharding_list(const Grid& grid) {
+std::size_t SearchTree::sharding_list(const Grid& grid, bool recomputed) {
   const int dense = grid.data * grid.context;
   const int expert = facts_.experts > 0 ? grid.num_gpus / (grid.pipeline * grid.expert * grid.expert_tensor) : 1;
-  const auto key = std::tuple(grid.pipeline > 1, dense, expert > 1, grid.num_gpus);
+  const auto key = std::tuple(grid.pipeline > 1, dense, expert > 1, grid.num_gpus, recomputed);
   if (const auto known = sharding_index_.find(key); known != sharding_index_.end()) return known->second;
-  sharding_lists.push_back(list_shardings(grid));
+  sharding_lists.push_back(list_shardings(grid, recomputed));
   sharding_index_.emplace(key, sharding_lists.size() - 1);
   return sharding_lists.size() - 1;
 }
 
-std::vector<Sharding> SearchTree::list_shardings(const Grid& grid) {
+std::vector<Sharding> SearchTree::list_shardings(const Grid& grid, bool recomputed) {
   const Framework framework = run_.training.framework;
   const int dense = grid.data * grid.context;
   const int expert = facts_.experts > 0 ? grid.num_gpus / (grid.pipeline * grid.expert * grid.expert_tensor) : 1;
   const bool shared = dense > 1 || expert > 1;
   const bool torch = framework == Framework::fsdp;
 
+  const bool fsdp_alone = space_.fsdp && !space_.fsdp->empty();
   std::vector<int> stages;
   if (space_.zero) {
     stages = *space_.zero;
-  } else if (!space_.fsdp && !torch) {
+  } else if (!fsdp_alone && !torch) {
     stages.push_back(0);
     for (int stage = 1; shared && stage <= highest_zero_stage(framework, grid.pipeline > 1); ++stage) {
       stages.push_back(stage);
@@ -232,13 +234,13 @@ std::vector<Sharding> SearchTree::list_shardings(const Grid& grid) {
   for (const int stage : stages) {
     Sharding sharding;
     sharding.zero_stage = stage;
-    add_sharding(grid, sharding, list);
+    add_sharding(grid, recomputed, sharding, list);
   }
   for (const Fsdp mode : modes) {
     Sharding sharding;
     sharding.fsdp = mode;
     if (mode != Fsdp::hybrid_shard) {
-      add_sharding(grid, sharding, list);
+      add_sharding(grid, recomputed, sharding, list);
       continue;
     }
     std::vector<int> groups = space_.shard_group.value_or(divisors(dense));
@@ -249,14 +251,24 @@ std::vector<Sharding> SearchTree::list_shardings(const Grid& grid) {
     }
     for (const int group : groups) {
       sharding.shard_group = group;
-      add_sharding(grid, sharding, list);
+      add_sharding(grid, recomputed, sharding, list);
     }
   }
   return list;
 }
 
+/// Megatron-LM offloads activations without a pipeline and without recomputation (transformer_config.py), DeepSpeed the
+/// checkpoints of recomputation alone (activation_checkpointing.cpu_checkpointing).
+bool SearchTree::offloads_activations(const Grid& grid, bool recomputed) const noexcept {
+  switch (run_.training.framework) {
+    case Framework::megatron: return grid.pipeline == 1 && !recomputed;
+    case Framework::deepspeed: return recomputed;
+    default: return true;
+  }
+}
+
 /// Adds a sharding with each place that its states and the activations can have.
-void SearchTree::add_sharding(const Grid& grid, Sharding sharding, std::vector<Sharding>& list) {
+void SearchTree::add_sharding(const Grid& grid, bool recomputed, Sharding sharding, std::vector<Sharding>& list) {
   sharding.states = states_of(sharding.zero_stage, sharding.fsdp);
   std::vector<Offload> places;
   if (space_.offload) {
@@ -270,6 +282,7 @@ void SearchTree::add_sharding(const Grid& grid, Sharding sharding, std::vector<S
     for (const OffloadDevice optimizer : devices) {
       for (const OffloadDevice parameters : devices) {
         for (const OffloadDevice activations : {OffloadDevice::none, OffloadDevice::cpu}) {
+          if (activations != OffloadDevice::none && !offloads_activations(grid, recomputed)) continue;
           Offload place = run_.training.offload;
           place.optimizer = optimizer;
           place.parameters = parameters;

@@ -26,7 +26,8 @@ struct Grid {
   int expert = 1;
   int expert_tensor = 1;
   int data = 1;
-  std::size_t shardings = 0;  ///< index of SearchTree::sharding_lists
+  std::size_t shardings = 0;             ///< index of SearchTree::sharding_lists
+  std::size_t recomputed_shardings = 0;  ///< of those that go with recomputation
 };
 
 struct Node {
@@ -86,7 +87,11 @@ class SearchTree {
   void nodes(std::size_t grid, std::vector<Node>& nodes, RuleCounts& illegal) const;
   /// A node's schedules.
   void pipelinings(const Node& node, std::vector<Pipelining>& list, RuleCounts& illegal) const;
-  const std::vector<Sharding>& shardings(const Node& node) const { return sharding_lists[grids[node.grid].shardings]; }
+  const std::vector<Sharding>& shardings(const Node& node) const {
+    const Grid& grid = grids[node.grid];
+    const bool again = recomputes[node.recompute].mode != RecomputeMode::none;
+    return sharding_lists[again ? grid.recomputed_shardings : grid.shardings];
+  }
 
   // A run's fields, level by level; each assumes those above it.
   void set(const Grid& grid, Run& run) const;
@@ -106,9 +111,10 @@ class SearchTree {
  private:
   void add_grids(int num_gpus);
   void add_grid(Grid grid);
-  std::size_t sharding_list(const Grid& grid);
-  std::vector<Sharding> list_shardings(const Grid& grid);
-  void add_sharding(const Grid& grid, Sharding sharding, std::vector<Sharding>& list);
+  std::size_t sharding_list(const Grid& grid, bool recomputed);
+  std::vector<Sharding> list_shardings(const Grid& grid, bool recomputed);
+  void add_sharding(const Grid& grid, bool recomputed, Sharding sharding, std::vector<Sharding>& list);
+  bool offloads_activations(const Grid& grid, bool recomputed) const noexcept;
   const ShardingStates& states_of(int zero_stage, Fsdp fsdp);
   Layout layout_of_grid(const Grid& grid) const;
   std::vector<std::pair<bool, bool>> overlap_pairs(const Grid& grid, const Sharding& sharding) const;
@@ -119,7 +125,7 @@ class SearchTree {
   ModelFacts facts_;
   bool list_given_ = false;
   Run scratch_;
-  std::map<std::tuple<bool, int, bool, int>, std::size_t> sharding_index_;
+  std::map<std::tuple<bool, int, bool, int, bool>, std::size_t> sharding_index_;
   std::map<std::pair<int, Fsdp>, ShardingStates> states_;
 };
 

@@ -63,7 +63,7 @@ struct SearchSpace {
   std::optional<std::vector<std::int64_t>> micro_batch;
   std::optional<std::vector<ScheduleKind>> schedule;
   std::optional<std::vector<int>> zero;
-  std::optional<std::vector<Fsdp>> fsdp;
+  std::optional<std::vector<Fsdp>> fsdp;  ///< empty: none of them
   std::optional<std::vector<int>> shard_group;
   std::optional<std::vector<Recompute>> recompute;
   std::optional<std::vector<AttentionKernel>> attention;
