@@ -96,6 +96,7 @@ std::span<const Command> commands();
 /// One function a command; each is in a file of its own.
 Command estimate_command();
 Command search_command();
+Command solve_command();
 Command schedule_command();
 Command list_command();
 

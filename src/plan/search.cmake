@@ -6,4 +6,5 @@ target_sources(shardplan PRIVATE
   search_report.cpp
   search_space.cpp
   search_tree.cpp
+  solve.cpp
   why_not.cpp)

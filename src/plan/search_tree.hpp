@@ -129,7 +129,4 @@ class SearchTree {
   std::map<std::pair<int, Fsdp>, ShardingStates> states_;
 };
 
-/// Divisors in ascending order.
-std::vector<int> divisors(std::int64_t number);
-
 }  // namespace shardplan::plan

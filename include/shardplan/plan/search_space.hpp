@@ -87,6 +87,9 @@ LayoutChoice layout_choice_of(const Run& run) noexcept;
 /// ends would have none.
 void layers_of_chunks(std::int64_t layers, int pipeline, int virtual_pipeline, std::vector<int>& chunks);
 
+/// Divisors in ascending order.
+std::vector<int> divisors(std::int64_t number);
+
 /// How often each rule stopped an enumeration: once for each partial layout that breaks it first.
 using RuleCounts = std::array<std::int64_t, rule_count>;
 
