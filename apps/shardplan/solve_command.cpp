@@ -35,11 +35,12 @@ Outcome rejected(Diagnostics problems) {
   return outcome;
 }
 
-/// Whether an estimate is beyond what growth can ever meet again: the card or the host is full, the step too long.
-bool is_too_much(const Requirements& require, const Estimate& estimate) {
+/// Whether an estimate is beyond what growth can ever meet again: the card or the host is full, and the step too long
+/// where it grows with the field (a short sequence's kernels wait for the host, so that there it may not).
+bool is_too_much(const SolveField& field, const Requirements& require, const Estimate& estimate) {
   Requirements limits;
   limits.min_headroom_gib = require.min_headroom_gib;
-  limits.max_step_s = require.max_step_s;
+  if (field.step_grows) limits.max_step_s = require.max_step_s;
   return !plan::meets(limits, estimate);
 }
 
@@ -63,7 +64,7 @@ class Trials {
     }
     estimate(read.run, estimate_);
     if (plan::meets(read.run.require, estimate_)) return Holds::yes;
-    return is_too_much(read.run.require, estimate_) ? Holds::no : Holds::not_here;
+    return is_too_much(field_, read.run.require, estimate_) ? Holds::no : Holds::not_here;
   }
 
   /// Why the first illegal value is.

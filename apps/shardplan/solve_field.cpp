@@ -84,18 +84,19 @@ void set_known(const Run& run, bool batch_stated, SolveField& field) {
   } else if (is(Field::global_batch_size)) {
     const std::int64_t step = run.training.micro_batch_size * parallel.data * microbatch_step(run);
     set_range(field, step, step, step * ((std::int64_t{1} << 20) / step + 1));
-    field.monotone = true;
+    field.monotone = field.step_grows = true;
   } else if (is(Field::num_gpus)) {
     field.values.values = gpu_counts(run);
     field.largest = false;
   } else if (at == layers_pointer) {
     const std::int64_t step = std::max(1, parallel.pipeline * parallel.virtual_pipeline);
     set_range(field, step, step, step * (4096 / step + 1));
-    field.monotone = true;
+    // Of offloaded activations two layers' share stays, which is less of each layer the more there are.
+    field.monotone = field.step_grows = run.training.offload.activations == OffloadDevice::none;
   } else if (is(Field::peft_rank)) {
     set_range(field, 1, 1, std::max<std::int64_t>(1, run.model.hidden_size));
     field.limit = fmt::format("hidden_size {}", run.model.hidden_size);
-    field.monotone = true;
+    field.monotone = field.step_grows = true;
   } else if (is(Field::tensor) || is(Field::expert_tensor)) {
     for (const int d : plan::divisors(run.num_gpus)) {
       if (d <= run.cluster.scale_up_domain) field.values.values.push_back(d);

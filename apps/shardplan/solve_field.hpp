@@ -15,7 +15,8 @@ struct SolveField {
   std::string pointer;  ///< /training/seq_length
   std::string word;     ///< seq_length
   bool largest = true;  ///< what is asked for without --largest or --smallest
-  bool monotone = false;
+  bool monotone = false;    ///< memory grows with it
+  bool step_grows = false;  ///< and the step
   plan::SolveValues values;
   std::string limit;  ///< what the last value is
 };

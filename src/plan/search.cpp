@@ -225,6 +225,56 @@ class Searcher {
 
 }  // namespace
 
+SearchSpace space_of(const Run& run) {
+  const LayoutChoice choice = layout_choice_of(run);
+  SearchSpace space;
+  space.num_gpus = {choice.num_gpus};
+  space.tensor = {choice.tensor};
+  space.pipeline = {choice.pipeline};
+  space.virtual_pipeline = {choice.virtual_pipeline};
+  space.context = {choice.context};
+  space.expert = {choice.expert};
+  space.expert_tensor = {choice.expert_tensor};
+  space.data = {run.parallel.data};
+  space.micro_batch = {choice.micro_batch_size};
+  space.schedule = {choice.schedule};
+  if (choice.fsdp == Fsdp::none) {
+    space.zero = {choice.zero_stage};
+  } else {
+    space.fsdp = {choice.fsdp};
+  }
+  if (choice.shard_group > 0) space.shard_group = {choice.shard_group};
+  space.recompute = {choice.recompute};
+  space.attention = {choice.attention};
+  space.sequence_parallel = {choice.sequence_parallel};
+  space.offload = {run.training.offload};
+  space.overlap_grad_reduce = choice.overlap.grad_reduce;
+  space.overlap_param_gather = choice.overlap.param_gather;
+  space.overlap_tp = choice.overlap.tp;
+  space.overlap_p2p = choice.overlap.p2p;
+  return space;
+}
+
+StepBounds step_bounds(const Draft& base, const Run& run) {
+  const SearchSpace space = space_of(run);
+  const SearchTree tree(base, run, space);
+  const SearchOptions options;
+  const SearchTask task{tree, options, {}, false};
+  NodeSearch worker(task);
+  std::vector<Node> nodes;
+  RuleCounts illegal{};
+  StepBounds bounds;
+  if (tree.grids.empty()) return bounds;
+  tree.nodes(0, nodes, illegal);
+  if (nodes.empty()) return bounds;
+  std::vector<Pipelining> pipelinings;
+  tree.pipelinings(nodes.front(), pipelinings, illegal);
+  if (pipelinings.empty() || tree.shardings(nodes.front()).empty()) return bounds;
+  bounds.node_s = worker.bound(nodes.front());
+  bounds.stages_s = worker.bound(nodes.front(), pipelinings.front());
+  return bounds;
+}
+
 SearchResult search(const Draft& base, const Run& run, const SearchSpace& space, const SearchOptions& options) {
   return Searcher(base, run, space, options).run();
 }

@@ -68,6 +68,16 @@ double NodeSearch::bound(const Node& node) {
   return static_cast<double>(run_.microbatches()) * work / p * rounding;
 }
 
+double NodeSearch::bound(const Node& node, const Pipelining& pipelining) {
+  tree_.set(node, run_);
+  tree_.set(node, pipelining, run_);
+  tree_.set(tree_.shardings(node).front(), run_);
+  build_units(run_, w_);
+  build_chunks(run_, w_);
+  build_pipeline_spec(run_, w_);
+  return makespan_bound();
+}
+
 double NodeSearch::makespan_bound() const noexcept {
   if (run_.parallel.pipeline > 1) return schedule::makespan_lower_bound(w_.spec) * rounding;
   return static_cast<double>(run_.microbatches()) * (w_.forward[0] + w_.backward[0] + w_.weight[0]) * rounding;

@@ -88,6 +88,10 @@ class NodeSearch {
   /// makespan is not negative. Every exchange is overlapped as far as the node allows.
   double bound(const Node& node);
 
+  /// The same of the node's layouts with one schedule: no order of this schedule's passes is faster
+  /// (schedule::makespan_lower_bound), whatever the sharding.
+  double bound(const Node& node, const Pipelining& pipelining);
+
   /// The legal layouts of a node.
   std::int64_t layouts(const Node& node, std::int64_t& without_overlap, RuleCounts& illegal);
 

@@ -218,9 +218,8 @@ std::vector<Sharding> SearchTree::list_shardings(const Grid& grid, bool recomput
     stages = *space_.zero;
   } else if (!fsdp_alone && !torch) {
     stages.push_back(0);
-    for (int stage = 1; shared && stage <= highest_zero_stage(framework, grid.pipeline > 1); ++stage) {
-      stages.push_back(stage);
-    }
+    // On ranks that share nothing too: offload and the types of the states go with a stage.
+    for (int stage = 1; stage <= highest_zero_stage(framework, grid.pipeline > 1); ++stage) stages.push_back(stage);
   }
   std::vector<Fsdp> modes;
   if (space_.fsdp) {

@@ -197,6 +197,8 @@ WhyNot why_not(const Run& best_run, const Estimate& best, Run other_run, Estimat
   } else {
     why.verdict = other_cost < best_cost ? WhyNot::Verdict::faster : WhyNot::Verdict::equal;
     why.reason = speed;
+    const std::int64_t more = best.headroom_bytes - other.headroom_bytes;
+    if (more != 0) why.reason += fmt::format(", {} {} free", size_text(std::abs(more)), more > 0 ? "less" : "more");
   }
   why.run = std::move(other_run);
   why.estimate = std::move(other);

@@ -62,11 +62,10 @@ std::vector<Text> stated_line(const SearchReport& report, const SearchTextOption
   line += fmt::format(": step {}", step_scale(stated.run, e).with_unit(e.time.step_s));
   if (!report.best.empty()) {
     const SearchRow& best = report.best.front();
-    const double rate = e.throughput.tokens_per_s, best_rate = best.estimate.throughput.tokens_per_s;
-    if (stated.run.num_gpus == best.run.num_gpus && rate > 0) {
-      line += fmt::format(" ({})", change_text(best_rate, rate));
+    if (stated.run.num_gpus == best.run.num_gpus) {
+      line += fmt::format(" ({})", change_text(best.estimate.time.step_s, e.time.step_s));
     } else {
-      line += fmt::format(", {} tokens/s", short_count(rate));
+      line += fmt::format(", {} tokens/s", short_count(e.throughput.tokens_per_s));
     }
   }
   line += fmt::format(", peak {}", size_with_unit(e.peak_bytes, options.style.units, 1));

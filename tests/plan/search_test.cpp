@@ -52,7 +52,7 @@ struct Brute {
 };
 
 Brute brute_force(const plan::Draft& base, const SearchSpace& space, Objective objective,
-                  const Requirements& require = {}) {
+                  const Requirements& require = {}, std::size_t most = most_listed) {
   Brute brute;
   EstimateWorkspace workspace;
   Estimate estimate;
@@ -89,10 +89,11 @@ Brute brute_force(const plan::Draft& base, const SearchSpace& space, Objective o
   std::sort(brute.sorted.begin(), brute.sorted.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first < b.first : order_of(a.second.choice, b.second.choice) < 0;
   });
+  if (most > most_listed) return brute;
   // Of each layout with and without overlap of tensor parallel exchanges the better one.
   std::vector<std::pair<plan::SearchKey, Found>> distinct;
   for (const auto& item : brute.sorted) {
-    if (distinct.size() >= most_listed) break;
+    if (distinct.size() >= most) break;
     const bool seen = std::any_of(distinct.begin(), distinct.end(), [&](const auto& other) {
       return same(without_overlap(other.second.choice), without_overlap(item.second.choice));
     });
@@ -189,6 +190,217 @@ TEST_CASE("the search finds what brute force finds, to the last bit") {
     for (const Objective objective : {Objective::throughput, Objective::headroom}) {
       CAPTURE(name(objective));
       check_against_brute_force(read, space, objective);
+    }
+  }
+}
+
+TEST_CASE("a search of one layout gives its estimate, whatever else the run states, and its bounds hold") {
+  test::Random random(4'242);
+  EstimateWorkspace workspace;
+  Estimate estimate;
+  int compared = 0, pipelines = 0;
+  double tightest = 0;
+  for (int i = 0; i < test::sample(6'000); ++i) {
+    const std::string text = test::random_run(random).dump();
+    const io::ReadRun read = test::read_run(text);
+    if (!read.ok()) continue;
+    const plan::Draft base = plan::search_base(read.draft, read.run);
+    shardplan::estimate(read.run, workspace, estimate);
+    INFO(text);
+    plan::SearchOptions options;
+    options.top = 1;
+    const plan::SearchResult result = plan::search(base, read.run, plan::space_of(read.run), options);
+    REQUIRE(result.counts.layouts == 1);
+    REQUIRE(result.counts.estimated == 1);
+    REQUIRE(result.counts.fit == (estimate.fits ? 1 : 0));
+    const Found& found = estimate.fits ? result.best.front() : *result.nearest;
+    CHECK(found.peak_bytes == estimate.peak_bytes);
+    CHECK(found.reserved_bytes == estimate.reserved_bytes);
+    CHECK(found.headroom_bytes == estimate.headroom_bytes);
+    CHECK(found.step_s == estimate.time.step_s);
+    const plan::StepBounds bounds = plan::step_bounds(base, read.run);
+    CHECK(bounds.node_s > 0);
+    CHECK(bounds.node_s <= bounds.stages_s * (1 + 1e-9));
+    CHECK(bounds.stages_s <= estimate.time.step_s);
+    ++compared;
+    if (read.run.parallel.pipeline > 1) ++pipelines;
+    tightest = std::max(tightest, bounds.stages_s / estimate.time.step_s);
+  }
+  CHECK(compared > test::sample(2'000));
+  CHECK(pipelines > test::sample(400));
+  CHECK(tightest > 0.99);  // a bound that is never near its step would cut nothing
+}
+
+TEST_CASE("the space is every legal layout of its ranges, once") {
+  // Every value of every variable, legal or not, against the rules of a run file.
+  const io::ReadRun read = test::read_run(text(small_gpt, "dgx-h100", 4, R"("framework":"megatron","global_batch_size":8)"));
+  const plan::Draft base = plan::search_base(read.draft, read.run);
+  SearchSpace space;
+  space.num_gpus = {4};
+  std::set<std::string> listed;
+  plan::for_each_layout(base, space, [&](const LayoutChoice& choice) {
+    CHECK(listed.insert(named(choice)).second);
+  });
+  std::int64_t legal = 0;
+  LayoutChoice c = plan::layout_choice_of(read.run);
+  const auto try_one = [&] {
+    const plan::Draft draft = plan::with_layout(base, c);
+    Run run;
+    plan::resolve(draft, run);
+    if (plan::broken_rules(draft, run).any()) return;
+    ++legal;
+    CAPTURE(named(c));
+    CHECK(listed.count(named(c)) == 1);
+  };
+  c.overlap = {true, true, true, true};
+  for (const int tensor : {2, 4}) {
+    for (const int pipeline : {1, 2}) {
+      for (const int context : {1, 2}) {
+        for (const int chunks : {1, 2, 3, 4}) {
+          for (const ScheduleKind kind : {ScheduleKind::one_f_one_b, ScheduleKind::interleaved, ScheduleKind::zb_v}) {
+            for (const std::int64_t batch : {1, 2, 3, 4, 8}) {
+              for (const int stage : {0, 1, 2}) {
+                if (tensor * pipeline * context > 4) continue;
+                if (pipeline == 1 && (kind != ScheduleKind::one_f_one_b || chunks > 1)) continue;
+                // Uneven chunks are proposed where they share out layers + 2.
+                if (8 % (pipeline * chunks) != 0 && 10 % (pipeline * chunks) != 0) continue;
+                c.tensor = tensor;
+                c.pipeline = pipeline;
+                c.context = context;
+                c.virtual_pipeline = chunks;
+                c.schedule = kind;
+                c.micro_batch_size = batch;
+                c.zero_stage = stage;
+                c.sequence_parallel = true;
+                try_one();
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  CHECK(legal > 25);
+}
+
+TEST_CASE("objectives, requirements and ranges agree with brute force") {
+  const io::ReadRun read =
+      test::read_run(text(small_gpt, "dgx-h100", 8, R"("framework":"megatron","global_batch_size":16)"));
+  SearchSpace space;
+  space.num_gpus = {2, 4, 8};
+  space.schedule = std::vector<ScheduleKind>{ScheduleKind::one_f_one_b, ScheduleKind::interleaved};
+  space.fsdp = std::vector<Fsdp>{};
+  space.context = std::vector<int>{1};
+  for (std::size_t i = 0; i < names_of<Objective>.size(); ++i) {
+    CAPTURE(i);
+    check_against_brute_force(read, space, static_cast<Objective>(i));
+  }
+  Requirements require;
+  require.min_headroom_gib = 78;
+  require.max_bubble = 0.05;
+  check_against_brute_force(read, space, Objective::throughput, require);
+  require = {};
+  require.min_mfu = 0.05;
+  require.max_step_s = 0.2;
+  check_against_brute_force(read, space, Objective::headroom, require);
+}
+
+TEST_CASE("the front holds what nothing beats, and all of it") {
+  const io::ReadRun read =
+      test::read_run(text(small_gpt, "dgx-h100", 8, R"("framework":"megatron","global_batch_size":16)"));
+  const plan::Draft base = plan::search_base(read.draft, read.run);
+  SearchSpace space;
+  space.num_gpus = {4, 8};
+  space.schedule = std::vector<ScheduleKind>{ScheduleKind::one_f_one_b, ScheduleKind::interleaved};
+  const auto covers = [](const Found& a, const Found& b) {
+    return a.step_s <= b.step_s && a.headroom_bytes >= b.headroom_bytes && a.choice.num_gpus <= b.choice.num_gpus;
+  };
+  std::vector<Found> all;
+  plan::for_each_layout(base, space, [&](const LayoutChoice& choice) {
+    Run run;
+    plan::resolve(plan::with_layout(base, choice), run);
+    Estimate estimate;
+    shardplan::estimate(run, estimate);
+    if (!estimate.fits) return;
+    all.push_back({choice, estimate.peak_bytes, estimate.reserved_bytes, estimate.headroom_bytes,
+                   estimate.time.step_s, false});
+  });
+  plan::SearchOptions options;
+  options.pareto = true;
+  options.threads = 2;
+  const plan::SearchResult result = plan::search(base, read.run, space, options);
+  REQUIRE(result.pareto.size() > 3);
+  for (const Found& found : all) {
+    CAPTURE(named(found.choice));
+    // But for the last bit of a sum something on the front is as good.
+    CHECK(std::any_of(result.pareto.begin(), result.pareto.end(), [&](const Found& front) {
+      Found nearly = front;
+      nearly.step_s *= 1 - 1e-12;
+      return covers(nearly, found);
+    }));
+  }
+  for (const Found& a : result.pareto) {
+    for (const Found& b : result.pareto) CHECK((&a == &b || !covers(a, b)));
+  }
+}
+
+TEST_CASE("the rank of a run is one more than how many layouts are better") {
+  const io::ReadRun read = test::read_run(
+      text(small_gpt, "dgx-h100", 8, R"("framework":"megatron","global_batch_size":16,"micro_batch_size":2)"),
+      {{"/parallel/tensor", "2"}, {"/parallel/pipeline", "2"}});
+  const plan::Draft base = plan::search_base(read.draft, read.run);
+  SearchSpace space;
+  space.num_gpus = {8};
+  space.overlap_tp = read.run.training.overlap.tp;
+  plan::SearchOptions options;
+  options.rank_of = &read.run;
+  options.top = 1;
+  const plan::SearchResult result = plan::search(base, read.run, space, options);
+  const Brute brute = brute_force(base, space, Objective::throughput, {}, 1'000'000);
+  Estimate estimate;
+  shardplan::estimate(read.run, estimate);
+  const auto better = std::count_if(brute.sorted.begin(), brute.sorted.end(), [&](const auto& item) {
+    return item.first < plan::SearchKey{estimate.time.step_s, -static_cast<double>(estimate.headroom_bytes)};
+  });
+  CHECK(result.rank == 1 + better);
+  CHECK(result.rank > 1);
+}
+
+TEST_CASE("a stopped search says so and keeps what it has") {
+  const io::ReadRun read =
+      test::read_run(text(small_gpt, "dgx-h100", 8, R"("framework":"megatron","global_batch_size":16)"));
+  SearchSpace space;
+  space.num_gpus = {8};
+  plan::SearchOptions options;
+  const std::atomic<bool> stop{true};
+  options.stop = &stop;
+  const plan::SearchResult result = plan::search(plan::search_base(read.draft, read.run), read.run, space, options);
+  CHECK_FALSE(result.complete);
+  CHECK(result.best.empty());
+}
+
+TEST_CASE("layers that chunks do not divide are shared out with the ends lighter") {
+  const auto chunks = [](int layers, int p, int v) {
+    std::vector<int> list;
+    plan::layers_of_chunks(layers, p, v, list);
+    return list;
+  };
+  CHECK(chunks(8, 2, 2) == std::vector<int>{2, 2, 2, 2});
+  CHECK(chunks(126, 16, 1) == std::vector<int>{7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 7});  // Llama 3.1 405B
+  CHECK(chunks(61, 4, 1) == std::vector<int>{14, 16, 16, 15});
+  CHECK(chunks(7, 8, 1) == std::vector<int>{0, 2, 1, 1, 1, 1, 1, 0});
+  CHECK(chunks(2, 4, 1) == std::vector<int>{0, 1, 1, 0});
+  CHECK(chunks(2, 8, 1).empty());
+  for (int layers = 1; layers < 40; ++layers) {
+    for (int p = 1; p < 12; ++p) {
+      for (int v = 1; v < 4; ++v) {
+        const std::vector<int> list = chunks(layers, p, v);
+        if (list.empty()) continue;
+        int sum = 0;
+        for (const int here : list) sum += here;
+        CHECK(sum == layers);
+        CHECK(static_cast<int>(list.size()) == p * v);
+      }
     }
   }
 }

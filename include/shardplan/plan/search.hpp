@@ -85,6 +85,17 @@ struct SearchResult {
 /// wall_s.
 SearchResult search(const Draft& base, const Run& run, const SearchSpace& space, const SearchOptions& options);
 
+/// What search() knows of a layout before it simulates it: no step of the layout is shorter. Seconds.
+struct StepBounds {
+  double node_s = 0;    ///< of all layouts that fold the layers so
+  double stages_s = 0;  ///< of all that cut them into these stages
+};
+/// The bounds of a run's own layout. `base`: of search_base().
+StepBounds step_bounds(const Draft& base, const Run& run);
+
+/// The space of one layout alone: that of a run.
+SearchSpace space_of(const Run& run);
+
 /// Better first: what search() sorts by.
 struct SearchKey {
   double first = 0;

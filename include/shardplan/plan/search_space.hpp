@@ -52,7 +52,8 @@ std::strong_ordering order_of(const LayoutChoice& left, const LayoutChoice& righ
 ///   expert         divisors of the experts; expert_tensor divisors of the GPUs, to the scale-up domain
 ///   micro_batch    divisors of global_batch_size / data
 ///   schedule       those that the framework has, with the chunks that each can have; one where pipeline is 1
-///   zero, fsdp     all of the framework; one where nothing shares the weights. shard_group: between 1 and the ranks
+///   zero, fsdp     all of the framework; of fsdp one where nothing shares the weights. shard_group: between 1 and the
+///                  ranks
 ///   recompute      none and full, selective with eager attention
 ///   sequence_parallel  with tensor > 1 on and off, but on with experts under Megatron-LM, which asks for it
 ///   offload        nothing, and what the framework can keep on the host; NVMe where the cluster has some
