@@ -96,7 +96,7 @@ class Searcher {
       if (stopped()) return;
       NodeSearch& worker = workers_[thread];
       std::vector<Node> nodes;
-      tree_.nodes(grid, nodes, refused[thread]);
+      worker.nodes(grid, nodes, refused[thread]);
       for (const Node& node : nodes) {
         Ranked ranked;
         ranked.node = node;
@@ -265,7 +265,7 @@ StepBounds step_bounds(const Draft& base, const Run& run) {
   RuleCounts illegal{};
   StepBounds bounds;
   if (tree.grids.empty()) return bounds;
-  tree.nodes(0, nodes, illegal);
+  worker.nodes(0, nodes, illegal);
   if (nodes.empty()) return bounds;
   std::vector<Pipelining> pipelinings;
   tree.pipelinings(nodes.front(), pipelinings, illegal);

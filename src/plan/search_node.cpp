@@ -45,6 +45,10 @@ std::int64_t NodeSearch::layouts(const Node& node, std::int64_t& without_overlap
   return schedules * shardings;
 }
 
+void NodeSearch::nodes(std::size_t grid, std::vector<Node>& list, RuleCounts& illegal) {
+  tree_.nodes(grid, run_, list, illegal);
+}
+
 double NodeSearch::bound(const Node& node) {
   tree_.set(node, run_);
   const int p = run_.parallel.pipeline;
@@ -52,8 +56,41 @@ double NodeSearch::bound(const Node& node) {
   run_.parallel.schedule = ScheduleKind::one_f_one_b;
   run_.parallel.virtual_pipeline = p > 1 ? 2 : 1;
   tree_.set(tree_.shardings(node).front(), run_);
+  const auto [known, added] = work_.try_emplace(work_key(node), 0.0);
+  if (added) known->second = model_work();
+  return static_cast<double>(run_.microbatches()) * known->second / p * rounding;
+}
+
+NodeSearch::WorkKey NodeSearch::work_key(const Node& node) const noexcept {
+  const Parallel& parallel = run_.parallel;
+  const Topology topology = topology_of(run_);
+  WorkKey key{parallel.tensor,
+              parallel.context,
+              parallel.expert,
+              parallel.expert_tensor,
+              parallel.pipeline > 1 ? 1 : 0,
+              static_cast<int>(parallel.fsdp),
+              static_cast<int>(node.micro_batch_size),
+              static_cast<int>(node.recompute),
+              static_cast<int>(node.attention),
+              node.sequence_parallel ? 1 : 0,
+              node.overlap_tp ? 1 : 0,
+              run_.microbatches() == 1 ? 1 : 0};
+  std::size_t at = 12;
+  for (const GroupKind kind : {GroupKind::tensor, GroupKind::context, GroupKind::expert, GroupKind::expert_tensor}) {
+    const RankGroup& group = topology.group(kind);
+    key[at++] = group.size;
+    key[at++] = group.per_domain;
+  }
+  key[at] = static_cast<int>(topology.group(GroupKind::tensor).scope) +
+            4 * static_cast<int>(topology.group(GroupKind::context).scope) +
+            16 * static_cast<int>(topology.group(GroupKind::expert).scope) +
+            64 * static_cast<int>(topology.group(GroupKind::expert_tensor).scope);
+  return key;
+}
+
+double NodeSearch::model_work() {
   build_units(run_, w_);
-  const Model& model = run_.model;
   const auto layer_work = [&](std::size_t kind) {
     double work = work_of(w_.kinds[kind]);
     if (!w_.frozen_input.empty()) work = std::min(work, work_of(w_.frozen_input[kind]));
@@ -61,11 +98,11 @@ double NodeSearch::bound(const Node& node) {
     return work;
   };
   double work = 0;
-  for (const std::uint8_t kind : model.layer_kinds) work += layer_work(kind);
+  for (const std::uint8_t kind : run_.model.layer_kinds) work += layer_work(kind);
   const Ends& ends = w_.ends;
   work += work_of(ends.embedding) + work_of(ends.final_norm) + work_of(ends.head);
   if (ends.mtp.time.forward_s > 0) work += work_of(ends.mtp);
-  return static_cast<double>(run_.microbatches()) * work / p * rounding;
+  return work;
 }
 
 double NodeSearch::bound(const Node& node, const Pipelining& pipelining) {

@@ -2,10 +2,12 @@
 // sharding, time of those that the bounds leave.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "search_tree.hpp"
@@ -88,6 +90,9 @@ class NodeSearch {
   /// makespan is not negative. Every exchange is overlapped as far as the node allows.
   double bound(const Node& node);
 
+  /// The nodes of a grid.
+  void nodes(std::size_t grid, std::vector<Node>& list, RuleCounts& illegal);
+
   /// The same of the node's layouts with one schedule: no order of this schedule's passes is faster
   /// (schedule::makespan_lower_bound), whatever the sharding.
   double bound(const Node& node, const Pipelining& pipelining);
@@ -120,6 +125,18 @@ class NodeSearch {
   bool wanted(double step_s, std::optional<std::int64_t> headroom, const Harvest& before,
               const Harvest& harvest) const noexcept;
   double makespan_bound() const noexcept;
+  double model_work();
+
+  /// What a microbatch's work depends on: grids that differ in pipeline and data alone share it.
+  using WorkKey = std::array<int, 21>;
+  struct WorkHash {
+    std::size_t operator()(const WorkKey& key) const noexcept {
+      std::size_t hash = 1469598103934665603ULL;  // FNV-1a
+      for (const int value : key) hash = (hash ^ static_cast<std::size_t>(value)) * 1099511628211ULL;
+      return hash;
+    }
+  };
+  WorkKey work_key(const Node& node) const noexcept;
 
   const SearchTask& task_;
   const SearchTree& tree_;
@@ -127,6 +144,7 @@ class NodeSearch {
   EstimateWorkspace w_;
   Estimate out_;
   std::vector<Pipelining> pipelinings_;
+  std::unordered_map<WorkKey, double, WorkHash> work_;
   std::vector<Prepared> prepared_;
   std::vector<Representative> representatives_;
   bool simulated_ = false;

@@ -161,12 +161,13 @@ RuleCounts for_each_layout(const Draft& base, const SearchSpace& space,
   Run run;
   resolve(base, run);
   SearchTree tree(base, run, space);
+  Run scratch = run;
   RuleCounts illegal = tree.illegal;
   std::vector<Node> nodes;
   std::vector<Pipelining> pipelinings;
   for (std::size_t grid = 0; grid < tree.grids.size(); ++grid) {
     nodes.clear();
-    tree.nodes(grid, nodes, illegal);
+    tree.nodes(grid, scratch, nodes, illegal);
     for (const Node& node : nodes) {
       tree.pipelinings(node, pipelinings, illegal);
       for (const Pipelining& pipelining : pipelinings) {

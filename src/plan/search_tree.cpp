@@ -331,8 +331,9 @@ std::vector<std::pair<bool, bool>> SearchTree::overlap_pairs(const Grid& grid, c
   return pairs;
 }
 
-void SearchTree::nodes(std::size_t index, std::vector<Node>& list, RuleCounts& counts) const {
+void SearchTree::nodes(std::size_t index, Run& run, std::vector<Node>& list, RuleCounts& counts) const {
   const Grid& grid = grids[index];
+  if (sharding_lists[grid.shardings].empty()) return;
   const Training& training = run_.training;
   const std::int64_t sequences = training.global_batch_size / grid.data;
   std::vector<std::int64_t> batches;
@@ -356,8 +357,9 @@ void SearchTree::nodes(std::size_t index, std::vector<Node>& list, RuleCounts& c
   }
   const std::vector<AttentionKernel> kernels =
       space_.attention.value_or(std::vector<AttentionKernel>{training.attention});
-  Run run = scratch_;
   set(grid, run);
+  run.parallel.layers_per_chunk.clear();  // what the rules of schedules know of it is asked with the schedules
+  set(sharding_lists[grid.shardings].front(), run);
   Layout layout = layout_of_grid(grid);
   for (const std::int64_t batch : batches) {
     layout.micro_batch_size = run.training.micro_batch_size = batch;

@@ -83,8 +83,8 @@ class SearchTree {
   const Run& run() const noexcept { return run_; }
   const SearchSpace& space() const noexcept { return space_; }
 
-  /// A grid's nodes.
-  void nodes(std::size_t grid, std::vector<Node>& nodes, RuleCounts& illegal) const;
+  /// A grid's nodes. `run`: any copy of run(), to work in.
+  void nodes(std::size_t grid, Run& run, std::vector<Node>& nodes, RuleCounts& illegal) const;
   /// A node's schedules.
   void pipelinings(const Node& node, std::vector<Pipelining>& list, RuleCounts& illegal) const;
   const std::vector<Sharding>& shardings(const Node& node) const {
