@@ -27,15 +27,12 @@ constexpr const char* gpt3 =
     R"("num_attention_heads":96,"vocab_size":51200,"norm":"layernorm","position":"learned",)"
     R"("max_position_embeddings":2048,"hidden_act":"gelu"},"cluster":"dgx-a100-80gb","num_gpus":1,)"
     R"("training":{"framework":"megatron","seq_length":2048,"global_batch_size":512}})";
-constexpr const char* llama70 =
-    R"({"model":"llama-3.1-70b","cluster":"dgx-h100","num_gpus":1,)"
-    R"("training":{"framework":"megatron","global_batch_size":1024}})";
-constexpr const char* llama405 =
-    R"({"model":"llama-3.1-405b","cluster":"dgx-h100","num_gpus":1,)"
-    R"("training":{"framework":"megatron","seq_length":8192,"global_batch_size":2048}})";
-constexpr const char* deepseek =
-    R"({"model":"deepseek-v3","cluster":"hgx-h800","num_gpus":1,)"
-    R"("training":{"framework":"megatron","precision":"fp8","global_batch_size":15360}})";
+constexpr const char* llama70 = R"({"model":"llama-3.1-70b","cluster":"dgx-h100","num_gpus":1,)"
+                                R"("training":{"framework":"megatron","global_batch_size":1024}})";
+constexpr const char* llama405 = R"({"model":"llama-3.1-405b","cluster":"dgx-h100","num_gpus":1,)"
+                                 R"("training":{"framework":"megatron","seq_length":8192,"global_batch_size":2048}})";
+constexpr const char* deepseek = R"({"model":"deepseek-v3","cluster":"hgx-h800","num_gpus":1,)"
+                                 R"("training":{"framework":"megatron","precision":"fp8","global_batch_size":15360}})";
 
 /// Calculon (github.com/calculon-ai/calculon) chooses tensor, pipeline and data degrees, interleaving, microbatch,
 /// recomputation (full, attention, none), sequence parallelism, overlap of tensor and data traffic, sharded optimizer,
@@ -70,8 +67,8 @@ std::string layout_words(const plan::LayoutChoice& c) {
   return fmt::format("TP{} PP{}x{} CP{} EP{}x{} mbs {} {} ZeRO-{} {} recompute {} SP {} offload {}{}{}", c.tensor,
                      c.pipeline, c.virtual_pipeline, c.context, c.expert, c.expert_tensor, c.micro_batch_size,
                      name(c.schedule), c.zero_stage, name(c.fsdp), static_cast<int>(c.recompute.mode),
-                     c.sequence_parallel, static_cast<int>(c.offload_optimizer),
-                     static_cast<int>(c.offload_parameters), static_cast<int>(c.offload_activations));
+                     c.sequence_parallel, static_cast<int>(c.offload_optimizer), static_cast<int>(c.offload_parameters),
+                     static_cast<int>(c.offload_activations));
 }
 
 /// `uncut`: most free memory is asked for, which only exact verdicts answer: every layout is estimated.
@@ -96,9 +93,10 @@ bool run_space(const Space& space, int threads, bool uncut) {
   fmt::print("  {} legal layouts, {} but for overlap options\n", c.layouts, c.without_overlap);
   fmt::print("  {} with a memory verdict ({} fit, {} do not), {} simulated, {} cut by a bound\n", c.estimated, c.fit,
              c.does_not_fit, c.simulated, c.cut_by_bound);
-  fmt::print("  {:.3f} s on {} threads: {:.2f} M layouts/s/core decided, {:.2f} M estimated; {:.4f} allocations a layout\n",
-             result.wall_s, threads, static_cast<double>(c.layouts) / cores / 1e6,
-             static_cast<double>(c.estimated) / cores / 1e6, allocations / static_cast<double>(c.layouts));
+  fmt::print(
+      "  {:.3f} s on {} threads: {:.2f} M layouts/s/core decided, {:.2f} M estimated; {:.4f} allocations a layout\n",
+      result.wall_s, threads, static_cast<double>(c.layouts) / cores / 1e6,
+      static_cast<double>(c.estimated) / cores / 1e6, allocations / static_cast<double>(c.layouts));
   if (!result.best.empty()) {
     fmt::print("  best {:.3f} s: {}\n", result.best.front().step_s, layout_words(result.best.front().choice));
   }

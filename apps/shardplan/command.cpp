@@ -13,7 +13,8 @@ std::optional<std::string_view> Arguments::value(std::string_view name) const {
 }
 
 std::span<const Command> commands() {
-  static const std::vector<Command> all = {estimate_command(), search_command(), solve_command(), schedule_command(), list_command()};
+  static const std::vector<Command> all = {estimate_command(), search_command(), solve_command(), schedule_command(),
+                                           list_command()};
   return all;
 }
 

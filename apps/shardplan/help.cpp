@@ -144,7 +144,8 @@ std::string long_help(std::size_t width) {
   }
   text += "\n  --version  the version\n  --help     this text\n\n";
   return text + exit_statuses("it fits (estimate), or what was asked is printed",
-                              "it does not fit; the result is printed all the same", "search and solve: nothing fits", width);
+                              "it does not fit; the result is printed all the same", "search and solve: nothing fits",
+                              width);
 }
 
 std::string command_help(const Command& command, std::size_t width) {

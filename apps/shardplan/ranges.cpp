@@ -82,8 +82,7 @@ Result<std::vector<std::int64_t>> parse_integers(std::string_view flag, std::str
       continue;
     }
     if (range.first < least || range.last > largest) {
-      result.problems.push_back(
-          problem(fmt::format("{}: {} is out of range ({} to 2^40)", flag, item, least), {}));
+      result.problems.push_back(problem(fmt::format("{}: {} is out of range ({} to 2^40)", flag, item, least), {}));
       continue;
     }
     for (std::int64_t value = range.first; value <= range.last && result.value.size() <= most_numbers;) {

@@ -25,8 +25,8 @@ constexpr std::array search_flags = {
          "best is: throughput (the default), price, headroom or gpus", "goal optimize"},
     Flag{"constraint", "/require", ValueKind::pairs, FlagGroup::command, "KEY=VALUE",
          "what a layout has to meet, as in require: min_mfu=0.4", "require"},
-    Flag{"why-not", "", ValueKind::pairs, FlagGroup::command, "FIELDS",
-         "explain one layout beside the best: tp=4,pp=8", "why explain"},
+    Flag{"why-not", "", ValueKind::pairs, FlagGroup::command, "FIELDS", "explain one layout beside the best: tp=4,pp=8",
+         "why explain"},
     Flag{"pareto", "", ValueKind::none, FlagGroup::command, "", "all layouts that none beats in time, memory and GPUs",
          "front", "true"},
     Flag{"rank", "", ValueKind::none, FlagGroup::command, "", "count how many layouts beat the run as stated", "",
@@ -55,9 +55,9 @@ bool read_number(const Arguments& arguments, std::string_view flag, Number most,
   Number value{};
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
   if (error != std::errc() || end != text->data() + text->size() || !(value > 0) || value > most) {
-    problems.push_back(usage_problem(fmt::format("--{}: \"{}\" is not a number above 0 and at most {}", flag, *text,
-                                                 most))
-                           .problems.front());
+    problems.push_back(
+        usage_problem(fmt::format("--{}: \"{}\" is not a number above 0 and at most {}", flag, *text, most))
+            .problems.front());
     return false;
   }
   to = value;
@@ -73,9 +73,10 @@ plan::SearchOptions read_options(const Arguments& arguments, Diagnostics& proble
       options.objective = *objective;
     } else {
       const std::vector<std::string_view> words(names_of<plan::Objective>.begin(), names_of<plan::Objective>.end());
-      problems.push_back(usage_problem(fmt::format("--objective: \"{}\" is not one of throughput, price, headroom, gpus{}",
-                                                   *text, io::did_you_mean(*text, words)))
-                             .problems.front());
+      problems.push_back(
+          usage_problem(fmt::format("--objective: \"{}\" is not one of throughput, price, headroom, gpus{}", *text,
+                                    io::did_you_mean(*text, words)))
+              .problems.front());
     }
   }
   int top = 10;
@@ -100,8 +101,8 @@ class ProgressLine {
     if (!shown_ || progress.elapsed_s < silent_s || progress.done == 0) return;
     const double rate = static_cast<double>(progress.done) / progress.elapsed_s;
     const double left = static_cast<double>(progress.layouts - progress.done) / rate;
-    std::string line = fmt::format("{:.0f}% of {} layouts, {}/s", 100.0 * static_cast<double>(progress.done) /
-                                                                      static_cast<double>(progress.layouts),
+    std::string line = fmt::format("{:.0f}% of {} layouts, {}/s",
+                                   100.0 * static_cast<double>(progress.done) / static_cast<double>(progress.layouts),
                                    report::count_text(progress.layouts), report::short_count(rate));
     if (progress.best) line += fmt::format(", best so far {}", report::seconds_text(progress.best->step_s));
     line += fmt::format(", about {:.0f} s left", left);
@@ -164,11 +165,12 @@ Outcome run_search(const Arguments& arguments, const OutputStyle& style) {
   report.objective = options.objective;
   report.base = input.read.run;
   report.base.num_gpus = input.space.num_gpus.front();
-  report.framework_stated = std::none_of(input.input.overrides.begin(), input.input.overrides.end(),
-                                         [](const io::Override& o) { return o.pointer == "/training/framework" && o.flag.empty(); });
-  report.batch_stated = std::none_of(input.input.overrides.begin(), input.input.overrides.end(), [](const io::Override& o) {
-    return o.pointer == "/training/global_batch_size" && o.flag.empty();
-  });
+  report.framework_stated =
+      std::none_of(input.input.overrides.begin(), input.input.overrides.end(),
+                   [](const io::Override& o) { return o.pointer == "/training/framework" && o.flag.empty(); });
+  report.batch_stated =
+      std::none_of(input.input.overrides.begin(), input.input.overrides.end(),
+                   [](const io::Override& o) { return o.pointer == "/training/global_batch_size" && o.flag.empty(); });
   ProgressLine line(isatty(STDERR_FILENO) == 1);
   options.progress = [&line](const plan::SearchProgress& progress) { line.show(progress); };
   report.result = plan::search(input.base, input.read.run, input.space, options);

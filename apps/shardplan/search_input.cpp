@@ -20,13 +20,27 @@ namespace {
 using plan::Field;
 
 /// The fields that a search varies.
-constexpr std::array variables = {
-    Field::num_gpus,          Field::tensor,              Field::pipeline,     Field::virtual_pipeline,
-    Field::context,           Field::expert,              Field::expert_tensor, Field::data,
-    Field::sequence_parallel, Field::zero_stage,          Field::fsdp,         Field::shard_group,
-    Field::schedule,          Field::micro_batch_size,    Field::recompute,    Field::attention,
-    Field::offload,           Field::overlap_grad_reduce, Field::overlap_param_gather, Field::overlap_tp,
-    Field::overlap_p2p};
+constexpr std::array variables = {Field::num_gpus,
+                                  Field::tensor,
+                                  Field::pipeline,
+                                  Field::virtual_pipeline,
+                                  Field::context,
+                                  Field::expert,
+                                  Field::expert_tensor,
+                                  Field::data,
+                                  Field::sequence_parallel,
+                                  Field::zero_stage,
+                                  Field::fsdp,
+                                  Field::shard_group,
+                                  Field::schedule,
+                                  Field::micro_batch_size,
+                                  Field::recompute,
+                                  Field::attention,
+                                  Field::offload,
+                                  Field::overlap_grad_reduce,
+                                  Field::overlap_param_gather,
+                                  Field::overlap_tp,
+                                  Field::overlap_p2p};
 
 std::optional<Field> variable_of(std::string_view pointer) {
   const auto found = std::find_if(variables.begin(), variables.end(), [&](Field f) { return name(f) == pointer; });
@@ -223,8 +237,8 @@ class BaseReader {
       if (framework == Framework::ddp && many && !draft().unusable.has(Field::framework)) {
         framework = Framework::megatron;
       }
-      to_.notes.push_back(fmt::format("training.framework was not given: layouts of {}; --framework names another",
-                                      name(framework)));
+      to_.notes.push_back(
+          fmt::format("training.framework was not given: layouts of {}; --framework names another", name(framework)));
       to_.input.overrides.push_back(set_to(Field::framework, std::string(name(framework))));
     }
     framework_ = framework;
@@ -271,10 +285,8 @@ class BaseReader {
 
   /// What is wrong with a run whatever its layout: of the shardings that frameworks have, some options need one.
   void read_base() {
-    const std::vector<std::vector<io::Override>> shardings = {{},
-                                                              {set_to(Field::zero_stage, "1")},
-                                                              {set_to(Field::zero_stage, "3")},
-                                                              {set_to(Field::fsdp, "full_shard")}};
+    const std::vector<std::vector<io::Override>> shardings = {
+        {}, {set_to(Field::zero_stage, "1")}, {set_to(Field::zero_stage, "3")}, {set_to(Field::fsdp, "full_shard")}};
     Diagnostics problems;
     for (const std::vector<io::Override>& sharding : shardings) {
       to_.read = read_with(to_.input, least_layout(sharding));
@@ -337,9 +349,9 @@ void read_worded_values(const SpaceReader& reader, SearchInput& to) {
   bool readable = true;
   for (const Diagnostic& found : read.problems) {
     const bool here = found.pointer.rfind(name(Field::offload), 0) == 0;
-    const bool unusable = read.draft.unusable.has(Field::offload) || read.draft.unusable.has(Field::offload_optimizer) ||
-                          read.draft.unusable.has(Field::offload_parameters) ||
-                          read.draft.unusable.has(Field::offload_activations);
+    const bool unusable =
+        read.draft.unusable.has(Field::offload) || read.draft.unusable.has(Field::offload_optimizer) ||
+        read.draft.unusable.has(Field::offload_parameters) || read.draft.unusable.has(Field::offload_activations);
     if (!here || !unusable) continue;
     readable = false;
     to.problems.push_back(found);
@@ -358,11 +370,10 @@ void drop_broken_nodes(plan::SearchSpace& space, int gpus_per_node) {
 void drop_kernels_of_other_gpus(const SpaceReader& reader, SearchInput& to) {
   if (!reader.every_kernel() || !to.space.attention) return;
   std::vector<AttentionKernel>& kernels = *to.space.attention;
-  kernels.erase(std::remove_if(kernels.begin(), kernels.end(),
-                               [&](AttentionKernel kernel) {
-                                 return !plan::runs_attention(to.read.run.cluster.gpu, kernel);
-                               }),
-                kernels.end());
+  kernels.erase(
+      std::remove_if(kernels.begin(), kernels.end(),
+                     [&](AttentionKernel kernel) { return !plan::runs_attention(to.read.run.cluster.gpu, kernel); }),
+      kernels.end());
 }
 
 }  // namespace
@@ -410,17 +421,17 @@ SearchInput read_search_input(const Arguments& arguments) {
       for (const Diagnostic& found : base.first().problems) {
         if (found.pointer == name(Field::num_gpus)) input.problems.push_back(found);
       }
-      if (input.ok()) input.problems = usage_problem("a search needs the number of GPUs", "--gpus N or --gpus A..B").problems;
+      if (input.ok())
+        input.problems = usage_problem("a search needs the number of GPUs", "--gpus N or --gpus A..B").problems;
       return input;
     }
     input.space.num_gpus = {base.first().run.num_gpus};
   }
   drop_broken_nodes(input.space, input.read.run.cluster.gpus_per_node);
   if (input.space.num_gpus.empty()) {
-    input.problems =
-        usage_problem("--gpus: no number of the range is whole nodes",
-                      fmt::format("nodes have {} GPUs", input.read.run.cluster.gpus_per_node))
-            .problems;
+    input.problems = usage_problem("--gpus: no number of the range is whole nodes",
+                                   fmt::format("nodes have {} GPUs", input.read.run.cluster.gpus_per_node))
+                         .problems;
   }
   return input;
 }
@@ -490,8 +501,8 @@ std::vector<io::Override> overrides_of(const plan::LayoutChoice& choice, const p
   const std::array offload = {std::pair{Field::offload_optimizer, choice.offload_optimizer},
                               std::pair{Field::offload_parameters, choice.offload_parameters},
                               std::pair{Field::offload_activations, choice.offload_activations}};
-  const bool none = std::all_of(offload.begin(), offload.end(),
-                                [](const auto& part) { return part.second == OffloadDevice::none; });
+  const bool none =
+      std::all_of(offload.begin(), offload.end(), [](const auto& part) { return part.second == OffloadDevice::none; });
   if (none) {
     word(Field::offload, "null");
   } else {

@@ -24,7 +24,8 @@ Result<std::vector<io::Override>> fields_of(const std::string& text) {
   for (const std::string_view item : list_items(text)) {
     const std::size_t equals = item.find('=');
     if (equals == std::string_view::npos || equals == 0) {
-      result.problems = usage(fmt::format("--why-not: \"{}\" is not FIELD=VALUE", item), "for example --why-not tp=4,pp=8");
+      result.problems =
+          usage(fmt::format("--why-not: \"{}\" is not FIELD=VALUE", item), "for example --why-not tp=4,pp=8");
       return result;
     }
     const std::string_view field = item.substr(0, equals);
@@ -130,8 +131,7 @@ Result<plan::WhyNot> asked_why_not(const SearchInput& input, const plan::SearchO
       plan::SearchRow row = plan::row_of(input.base, *other);
       const std::string change = fmt::format("{} (the best of its {} layouts: {})", text, found.counts.layouts,
                                              plan::flags_between(best.found.choice, row.found.choice));
-      result.value =
-          plan::why_not(best.run, best.estimate, std::move(row.run), std::move(row.estimate), change);
+      result.value = plan::why_not(best.run, best.estimate, std::move(row.run), std::move(row.estimate), change);
       return result;
     }
   }
@@ -211,8 +211,7 @@ std::string use_line(const Arguments& arguments, const SearchInput& input, const
     line += fmt::format(" --{} {}", io::flag_of(one.pointer), quoted(one.value));
   }
   // From a file every field that it states and the best layout has otherwise; from flags alone what is no default.
-  const plan::LayoutChoice from =
-      input.stated ? plan::layout_choice_of(input.stated->run) : plan::LayoutChoice{};
+  const plan::LayoutChoice from = input.stated ? plan::layout_choice_of(input.stated->run) : plan::LayoutChoice{};
   plan::LayoutChoice start = from;
   if (!input.stated || input.space.num_gpus.size() > 1 || !given.has(Field::num_gpus) || arguments.has("gpus")) {
     line += fmt::format(" --gpus {}", choice.num_gpus);

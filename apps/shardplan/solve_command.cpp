@@ -158,7 +158,8 @@ Outcome run_solve(const Arguments& arguments, const OutputStyle& style) {
     while (values.count() > most_scanned) values.first = values.step *= 2;
   }
   answer.step = values.values.empty() ? values.step : 1;
-  answer.solution = plan::solve(values, asked.largest, monotone, [&](std::int64_t value) { return trials.test(value); });
+  answer.solution =
+      plan::solve(values, asked.largest, monotone, [&](std::int64_t value) { return trials.test(value); });
   if (Interrupt::pressed().load()) {
     Outcome outcome;
     outcome.status = exit_interrupted;
@@ -183,9 +184,10 @@ Outcome run_solve(const Arguments& arguments, const OutputStyle& style) {
   answer.why = plan::missed(of_next ? *answer.next_run : answer.run, of_next ? answer.next_estimate : answer.estimate);
   outcome.warnings = answer.warnings;
   outcome.notes = read.notes;
-  outcome.notes.erase(std::remove_if(outcome.notes.begin(), outcome.notes.end(),
-                                     [](const std::string& note) { return note.find("since solve") != std::string::npos; }),
-                      outcome.notes.end());
+  outcome.notes.erase(
+      std::remove_if(outcome.notes.begin(), outcome.notes.end(),
+                     [](const std::string& note) { return note.find("since solve") != std::string::npos; }),
+      outcome.notes.end());
   outcome.status = answer.solution.value ? exit_ok : exit_nothing_fits;
   if (style.format == Format::json) {
     outcome.result = io::solve_json(answer);

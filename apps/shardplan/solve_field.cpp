@@ -23,8 +23,8 @@ constexpr std::int64_t most_gpus = 65'536;
 /// Every number of GPUs that a replica's ranks divide and that is whole nodes.
 std::vector<std::int64_t> gpu_counts(const Run& run) {
   const Parallel& parallel = run.parallel;
-  const std::int64_t replica = std::max<std::int64_t>(
-      1, std::int64_t{parallel.tensor} * parallel.pipeline * parallel.context);
+  const std::int64_t replica =
+      std::max<std::int64_t>(1, std::int64_t{parallel.tensor} * parallel.pipeline * parallel.context);
   const std::int64_t node = std::max(1, run.cluster.gpus_per_node);
   std::vector<std::int64_t> counts;
   for (std::int64_t gpus = replica; gpus <= most_gpus; gpus += replica) {
@@ -118,10 +118,10 @@ void set_known(const Run& run, bool batch_stated, SolveField& field) {
 }
 
 constexpr std::array numeric_fields = {
-    Field::num_gpus,         Field::tensor,           Field::pipeline,      Field::virtual_pipeline,
-    Field::context,          Field::expert,           Field::expert_tensor, Field::data,
-    Field::zero_stage,       Field::shard_group,      Field::seq_length,    Field::micro_batch_size,
-    Field::global_batch_size, Field::vocab_multiple,  Field::peft_rank,     Field::activation_layers};
+    Field::num_gpus,          Field::tensor,         Field::pipeline,      Field::virtual_pipeline,
+    Field::context,           Field::expert,         Field::expert_tensor, Field::data,
+    Field::zero_stage,        Field::shard_group,    Field::seq_length,    Field::micro_batch_size,
+    Field::global_batch_size, Field::vocab_multiple, Field::peft_rank,     Field::activation_layers};
 
 }  // namespace
 
@@ -146,8 +146,8 @@ Result<SolveField> solve_field(std::string_view word, const Run& run, bool batch
     return result;
   }
   const bool of_model = pointer->rfind("/model/", 0) == 0;
-  const bool known = std::any_of(numeric_fields.begin(), numeric_fields.end(),
-                                 [&](Field field) { return name(field) == *pointer; });
+  const bool known =
+      std::any_of(numeric_fields.begin(), numeric_fields.end(), [&](Field field) { return name(field) == *pointer; });
   if (!known && !of_model) {
     complain(fmt::format("solve: {} is not a whole number that can be solved for", *pointer),
              "for example seq, mbs, gbs, gpus, layers, lora-rank, tp, pp, cp, ep, zero");

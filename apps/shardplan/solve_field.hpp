@@ -12,9 +12,9 @@
 namespace shardplan::cli {
 
 struct SolveField {
-  std::string pointer;  ///< /training/seq_length
-  std::string word;     ///< seq_length
-  bool largest = true;  ///< what is asked for without --largest or --smallest
+  std::string pointer;      ///< /training/seq_length
+  std::string word;         ///< seq_length
+  bool largest = true;      ///< what is asked for without --largest or --smallest
   bool monotone = false;    ///< memory grows with it
   bool step_grows = false;  ///< and the step
   plan::SolveValues values;

@@ -334,7 +334,13 @@ void estimate_stage_memory(const Run& run, const EstimateWorkspace& w, std::size
   e.in_flight_chunks = whole(w.simulated.peak_inflight[i]);
   e.in_flight_microbatches = (e.in_flight_chunks + per_rank - 1) / per_rank;
   if (w.spec.shape.kind == ScheduleKind::dualpipe) e.in_flight_microbatches = e.in_flight_chunks;
-  RankMemory rank{run,          w, static_cast<int>(i), stage, stage.states, buffers_of(run, w, stage), overheads.framework,
+  RankMemory rank{run,
+                  w,
+                  static_cast<int>(i),
+                  stage,
+                  stage.states,
+                  buffers_of(run, w, stage),
+                  overheads.framework,
                   overheads.workspaces};
   const Elsewhere elsewhere = move_states(run, w.rule, rank.states);
   e.host_bytes = whole(elsewhere.host);

@@ -114,8 +114,7 @@ class Searcher {
       for (std::size_t i = 0; i < rule_count; ++i) total_.counts.illegal[i] += counts[i];
     }
     for (const std::vector<Ranked>& list : of_grid) nodes_.insert(nodes_.end(), list.begin(), list.end());
-    std::stable_sort(nodes_.begin(), nodes_.end(),
-                     [](const Ranked& a, const Ranked& b) { return a.bound < b.bound; });
+    std::stable_sort(nodes_.begin(), nodes_.end(), [](const Ranked& a, const Ranked& b) { return a.bound < b.bound; });
     for (const Ranked& ranked : nodes_) {
       total_.counts.layouts += ranked.layouts;
       total_.counts.without_overlap += ranked.without_overlap;

@@ -74,8 +74,8 @@ void Front::add(const Found& found) {
   const int gpus = found.choice.num_gpus;
   for (Found& one : items_) {
     if (!covers(one, found.step_s, found.headroom_bytes, gpus)) continue;
-    const bool same = one.step_s == found.step_s && one.headroom_bytes == found.headroom_bytes &&
-                      one.choice.num_gpus == gpus;
+    const bool same =
+        one.step_s == found.step_s && one.headroom_bytes == found.headroom_bytes && one.choice.num_gpus == gpus;
     if (same && order_of(found.choice, one.choice) < 0) one = found;
     return;
   }

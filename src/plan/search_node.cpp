@@ -202,8 +202,7 @@ void NodeSearch::list_representatives() {
   }
 }
 
-void NodeSearch::visit_stages(const Node& node, const Pipelining& pipelining, const Harvest& before,
-                              Harvest& harvest) {
+void NodeSearch::visit_stages(const Node& node, const Pipelining& pipelining, const Harvest& before, Harvest& harvest) {
   const std::int64_t per_sharding = pipelining.overlap_p2p_values;
   build_chunks(run_, w_);
   w_.topology = prepared_.front().topology;

@@ -76,7 +76,7 @@ struct Harvest {
 struct SearchTask {
   const SearchTree& tree;
   const SearchOptions& options;
-  SearchKey rank_key;  ///< of options.rank_of
+  SearchKey rank_key;          ///< of options.rank_of
   bool requires_time = false;  ///< options.require asks for more than headroom
 };
 
@@ -121,7 +121,8 @@ class NodeSearch {
   void visit_stages(const Node& node, const Pipelining& pipelining, const Harvest& before, Harvest& harvest);
   bool estimate_sharding_memory(const Prepared& prepared);
   void list_representatives();
-  void time_sharding(const Node& node, const Pipelining& pipelining, const Prepared& prepared, const Harvest& before, Harvest& harvest);
+  void time_sharding(const Node& node, const Pipelining& pipelining, const Prepared& prepared, const Harvest& before,
+                     Harvest& harvest);
   bool wanted(double step_s, std::optional<std::int64_t> headroom, const Harvest& before,
               const Harvest& harvest) const noexcept;
   double makespan_bound() const noexcept;

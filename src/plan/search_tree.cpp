@@ -22,13 +22,13 @@ RuleSet rules(std::initializer_list<Rule> list) noexcept {
 // schedules that are not proposed otherwise, the layers_list rules hold by construction.
 const RuleSet& grid_rules() noexcept {
   static const RuleSet set =
-      rules({Rule::cluster_size,          Rule::node_shape,          Rule::framework_degrees,  Rule::single_node,
-             Rule::stack_framework,       Rule::tensor_heads,        Rule::tensor_kv_heads,    Rule::tensor_intermediate,
-             Rule::experts_missing,       Rule::expert_count,        Rule::expert_tensor_missing,
-             Rule::expert_tensor_width,   Rule::moe_options,         Rule::pipeline_layers,    Rule::world_product,
-             Rule::world_multiple,        Rule::expert_world,        Rule::context_framework,  Rule::context_heads,
-             Rule::sequence_context,      Rule::sequence_positions,  Rule::precision_gpu,      Rule::fp8_recipe_gpu,
-             Rule::peft_quant,            Rule::peft_quant_tensor,   Rule::peft_kbit});
+      rules({Rule::cluster_size,       Rule::node_shape,        Rule::framework_degrees,     Rule::single_node,
+             Rule::stack_framework,    Rule::tensor_heads,      Rule::tensor_kv_heads,       Rule::tensor_intermediate,
+             Rule::experts_missing,    Rule::expert_count,      Rule::expert_tensor_missing, Rule::expert_tensor_width,
+             Rule::moe_options,        Rule::pipeline_layers,   Rule::world_product,         Rule::world_multiple,
+             Rule::expert_world,       Rule::context_framework, Rule::context_heads,         Rule::sequence_context,
+             Rule::sequence_positions, Rule::precision_gpu,     Rule::fp8_recipe_gpu,        Rule::peft_quant,
+             Rule::peft_quant_tensor,  Rule::peft_kbit});
   return set;
 }
 const RuleSet& node_rules() noexcept {
@@ -426,8 +426,7 @@ void SearchTree::pipelinings(const Node& node, std::vector<Pipelining>& list, Ru
     Pipelining pipelining;
     pipelining.kind = kind;
     pipelining.virtual_pipeline = chunks;
-    const bool strict =
-        framework == Framework::megatron && kind == ScheduleKind::interleaved && grid.pipeline == 2;
+    const bool strict = framework == Framework::megatron && kind == ScheduleKind::interleaved && grid.pipeline == 2;
     if (space_.overlap_p2p) {
       pipelining.overlap_p2p = *space_.overlap_p2p;
       if (strict && !pipelining.overlap_p2p) return refuse(Rule::interleaved_two, counts);

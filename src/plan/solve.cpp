@@ -126,8 +126,7 @@ std::string missed(const Run& run, const Estimate& estimate) {
     add(fmt::format("{:.4g} tokens/s/GPU, below min_tokens_per_s_per_gpu {:g}", t.tokens_per_s_per_gpu,
                     *require.min_tokens_per_s_per_gpu));
   }
-  if (require.max_gpu_hours_per_1e12_tokens &&
-      t.gpu_hours_per_1e12_tokens > *require.max_gpu_hours_per_1e12_tokens) {
+  if (require.max_gpu_hours_per_1e12_tokens && t.gpu_hours_per_1e12_tokens > *require.max_gpu_hours_per_1e12_tokens) {
     add(fmt::format("{:.4g} GPU-hours per 1e12 tokens, above max_gpu_hours_per_1e12_tokens {:g}",
                     t.gpu_hours_per_1e12_tokens, *require.max_gpu_hours_per_1e12_tokens));
   }

@@ -36,8 +36,8 @@ std::array<double, step_term_count> parts_of(const Estimate& estimate) noexcept 
 }
 
 constexpr std::array<std::string_view, step_term_count> term_names = {
-    "gemm",        "attention",   "other compute",      "TP exchange", "CP exchange", "EP exchange", "DP exchange",
-    "PP sends",    "tied tables", "bubble",             "optimizer",   "offload",     "rest"};
+    "gemm",     "attention",   "other compute", "TP exchange", "CP exchange", "EP exchange", "DP exchange",
+    "PP sends", "tied tables", "bubble",        "optimizer",   "offload",     "rest"};
 
 /// The term that grew most, as a clause: "TP exchange 14% -> 26%".
 std::string longest_growth(const WhyNot& why, double best_step) {
@@ -136,9 +136,9 @@ std::string flags_between(const LayoutChoice& from, const LayoutChoice& to) {
   if (from.expert != to.expert) add("--ep", to.expert);
   if (from.expert_tensor != to.expert_tensor) add("--etp", to.expert_tensor);
   if (from.micro_batch_size != to.micro_batch_size) add("--mbs", to.micro_batch_size);
-  const bool schedule_follows = from.virtual_pipeline != to.virtual_pipeline &&
-                                (to.schedule == (to.virtual_pipeline > 1 ? ScheduleKind::interleaved
-                                                                         : ScheduleKind::one_f_one_b));
+  const bool schedule_follows =
+      from.virtual_pipeline != to.virtual_pipeline &&
+      (to.schedule == (to.virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b));
   if (from.schedule != to.schedule && !schedule_follows) add("--schedule", name(to.schedule));
   if (to.fsdp == Fsdp::none && (from.zero_stage != to.zero_stage || from.fsdp != to.fsdp)) add("--zero", to.zero_stage);
   if (to.fsdp != Fsdp::none && from.fsdp != to.fsdp) add("--fsdp", name(to.fsdp));
@@ -192,7 +192,8 @@ WhyNot why_not(const Run& best_run, const Estimate& best, Run other_run, Estimat
     why.reason = fmt::format("{}; else {}", what, speed);
   } else if (other_cost > best_cost) {
     why.verdict = speed == "as fast" ? WhyNot::Verdict::equal : WhyNot::Verdict::slower;
-    const std::string growth = why.verdict == WhyNot::Verdict::equal ? std::string() : longest_growth(why, best.time.step_s);
+    const std::string growth =
+        why.verdict == WhyNot::Verdict::equal ? std::string() : longest_growth(why, best.time.step_s);
     why.reason = speed + (growth.empty() ? "" : ": " + growth);
   } else {
     why.verdict = other_cost < best_cost ? WhyNot::Verdict::faster : WhyNot::Verdict::equal;
@@ -253,10 +254,9 @@ std::vector<WhyNot> neighbours(const Draft& base, const LayoutChoice& best, std:
     return rank(a) != rank(b) ? rank(a) < rank(b) : a.step_s < b.step_s;
   });
   // What neither fits nor would be faster says little.
-  found.erase(std::remove_if(found.begin(), found.end(),
-                             [&](const WhyNot& why) {
-                               return rank(why) == 0 && why.reason.find("slower") != std::string::npos;
-                             }),
+  found.erase(std::remove_if(
+                  found.begin(), found.end(),
+                  [&](const WhyNot& why) { return rank(why) == 0 && why.reason.find("slower") != std::string::npos; }),
               found.end());
   if (found.size() > most) found.resize(most);
   return found;

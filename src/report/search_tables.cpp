@@ -64,7 +64,8 @@ Table search_table(const SearchReport& report, const std::vector<SearchRow>& row
   const bool context = any(rows, [](const SearchRow& r) { return r.run.parallel.context > 1; });
   const bool experts = report.base.model.has_experts();
   const bool pipelined = any(rows, [](const SearchRow& r) { return r.run.parallel.pipeline > 1; });
-  const bool recompute = any(rows, [](const SearchRow& r) { return r.run.training.recompute.mode != RecomputeMode::none; });
+  const bool recompute =
+      any(rows, [](const SearchRow& r) { return r.run.training.recompute.mode != RecomputeMode::none; });
   const bool offload = any(rows, [](const SearchRow& r) { return !offload_words(r.run.training.offload).empty(); });
   const bool tensor = any(rows, [](const SearchRow& r) { return r.run.parallel.tensor > 1; });
   const bool price = any(rows, [](const SearchRow& r) { return r.estimate.throughput.has_price; }) &&
@@ -131,12 +132,39 @@ Table search_table(const SearchReport& report, const std::vector<SearchRow>& row
 
 Table search_data_table() {
   std::vector<Column> columns;
-  for (const char* const head :
-       {"rank", "pareto", "num_gpus", "tensor", "pipeline", "virtual_pipeline", "context", "expert", "expert_tensor",
-        "data", "sequence_parallel", "zero_stage", "fsdp", "shard_group", "schedule", "micro_batch_size", "recompute",
-        "attention", "offload", "overlap_grad_reduce", "overlap_param_gather", "overlap_tp", "overlap_p2p", "peak_bytes",
-        "reserved_bytes", "headroom_bytes", "step_s", "tokens_per_s", "tokens_per_s_per_gpu", "mfu", "bubble_fraction",
-        "gpu_hours_per_1e12_tokens", "price_per_1e12_tokens"}) {
+  for (const char* const head : {"rank",
+                                 "pareto",
+                                 "num_gpus",
+                                 "tensor",
+                                 "pipeline",
+                                 "virtual_pipeline",
+                                 "context",
+                                 "expert",
+                                 "expert_tensor",
+                                 "data",
+                                 "sequence_parallel",
+                                 "zero_stage",
+                                 "fsdp",
+                                 "shard_group",
+                                 "schedule",
+                                 "micro_batch_size",
+                                 "recompute",
+                                 "attention",
+                                 "offload",
+                                 "overlap_grad_reduce",
+                                 "overlap_param_gather",
+                                 "overlap_tp",
+                                 "overlap_p2p",
+                                 "peak_bytes",
+                                 "reserved_bytes",
+                                 "headroom_bytes",
+                                 "step_s",
+                                 "tokens_per_s",
+                                 "tokens_per_s_per_gpu",
+                                 "mfu",
+                                 "bubble_fraction",
+                                 "gpu_hours_per_1e12_tokens",
+                                 "price_per_1e12_tokens"}) {
     columns.push_back({head});
   }
   return Table(std::move(columns));
@@ -149,21 +177,37 @@ void add_data_row(const SearchRow& row, int rank, bool pareto, Table& table) {
   const auto real = [](double value) { return fmt::format("{}", value); };
   const auto truth = [](bool value) { return std::string(value ? "true" : "false"); };
   const std::string recompute = recompute_text(training.recompute);
-  table.add({Text(rank > 0 ? std::to_string(rank) : ""), Text(truth(pareto)), Text(std::to_string(row.run.num_gpus)),
-             Text(std::to_string(parallel.tensor)), Text(std::to_string(parallel.pipeline)),
-             Text(std::to_string(parallel.virtual_pipeline)), Text(std::to_string(parallel.context)),
-             Text(std::to_string(parallel.expert)), Text(std::to_string(parallel.expert_tensor)),
-             Text(std::to_string(parallel.data)), Text(truth(parallel.sequence_parallel)),
-             Text(std::to_string(parallel.zero_stage)), Text(std::string(name(parallel.fsdp))),
+  table.add({Text(rank > 0 ? std::to_string(rank) : ""),
+             Text(truth(pareto)),
+             Text(std::to_string(row.run.num_gpus)),
+             Text(std::to_string(parallel.tensor)),
+             Text(std::to_string(parallel.pipeline)),
+             Text(std::to_string(parallel.virtual_pipeline)),
+             Text(std::to_string(parallel.context)),
+             Text(std::to_string(parallel.expert)),
+             Text(std::to_string(parallel.expert_tensor)),
+             Text(std::to_string(parallel.data)),
+             Text(truth(parallel.sequence_parallel)),
+             Text(std::to_string(parallel.zero_stage)),
+             Text(std::string(name(parallel.fsdp))),
              Text(row.found.choice.shard_group > 0 ? std::to_string(parallel.shard_group) : ""),
-             Text(std::string(name(parallel.schedule))), Text(std::to_string(training.micro_batch_size)),
-             Text(recompute.empty() ? "none" : recompute), Text(std::string(name(training.attention))),
-             Text(offload_words(training.offload)), Text(truth(training.overlap.grad_reduce)),
-             Text(truth(training.overlap.param_gather)), Text(truth(training.overlap.tp)),
-             Text(truth(training.overlap.p2p)), Text(std::to_string(e.peak_bytes)),
-             Text(std::to_string(e.reserved_bytes)), Text(std::to_string(e.headroom_bytes)), Text(real(e.time.step_s)),
-             Text(real(e.throughput.tokens_per_s)), Text(real(e.throughput.tokens_per_s_per_gpu)),
-             Text(real(e.throughput.mfu)), Text(real(e.pipeline.bubble_fraction)),
+             Text(std::string(name(parallel.schedule))),
+             Text(std::to_string(training.micro_batch_size)),
+             Text(recompute.empty() ? "none" : recompute),
+             Text(std::string(name(training.attention))),
+             Text(offload_words(training.offload)),
+             Text(truth(training.overlap.grad_reduce)),
+             Text(truth(training.overlap.param_gather)),
+             Text(truth(training.overlap.tp)),
+             Text(truth(training.overlap.p2p)),
+             Text(std::to_string(e.peak_bytes)),
+             Text(std::to_string(e.reserved_bytes)),
+             Text(std::to_string(e.headroom_bytes)),
+             Text(real(e.time.step_s)),
+             Text(real(e.throughput.tokens_per_s)),
+             Text(real(e.throughput.tokens_per_s_per_gpu)),
+             Text(real(e.throughput.mfu)),
+             Text(real(e.pipeline.bubble_fraction)),
              Text(real(e.throughput.gpu_hours_per_1e12_tokens)),
              Text(e.throughput.has_price ? real(e.throughput.price_per_1e12_tokens) : "")});
 }

@@ -52,8 +52,8 @@ std::vector<Text> stated_line(const SearchReport& report, const SearchTextOption
   if (!report.stated) return {};
   const SearchRow& stated = *report.stated;
   const Estimate& e = stated.estimate;
-  std::string line = fmt::format("      yours ({}, mbs {})", layout_text(stated.run),
-                                 stated.run.training.micro_batch_size);
+  std::string line =
+      fmt::format("      yours ({}, mbs {})", layout_text(stated.run), stated.run.training.micro_batch_size);
   if (!e.fits) {
     line += fmt::format(" does not fit: {} over", size_with_unit(-e.headroom_bytes, options.style.units, 1));
     return wrap(Text(line), static_cast<std::size_t>(options.style.width), 6);
@@ -95,7 +95,9 @@ std::vector<Text> term_lines(const SearchReport& report, const WhyNot& why, cons
   if (why.verdict == WhyNot::Verdict::illegal) return lines;
   const SearchRow& best = report.best.front();
   const TimeScale scale = time_scale(std::max(why.step_s, best.estimate.time.step_s));
-  Table table({{"step"}, {"best", Align::right, std::string(scale.unit)}, {"this", Align::right, std::string(scale.unit)},
+  Table table({{"step"},
+               {"best", Align::right, std::string(scale.unit)},
+               {"this", Align::right, std::string(scale.unit)},
                {"change", Align::right, std::string(scale.unit)}});
   for (const plan::StepTerm& term : why.terms) {
     if (std::abs(term.best_s) < scale.quantum() / 2 && std::abs(term.other_s) < scale.quantum() / 2) continue;
@@ -112,7 +114,8 @@ std::vector<Text> term_lines(const SearchReport& report, const WhyNot& why, cons
   const std::string unit(unit_name(options.style.units));
   Table memory({{"memory at the peak"}, {"best", Align::right, unit}, {"this", Align::right, unit}});
   const auto peak_of = [](const Estimate& e) {
-    return e.stages[static_cast<std::size_t>(std::min<int>(e.peak_stage, static_cast<int>(e.stages.size()) - 1))].peak();
+    return e.stages[static_cast<std::size_t>(std::min<int>(e.peak_stage, static_cast<int>(e.stages.size()) - 1))]
+        .peak();
   };
   const auto ours = parts_of(peak_of(best.estimate)), theirs = parts_of(peak_of(why.estimate));
   for (std::size_t i = 0; i < part_count; ++i) {
@@ -120,7 +123,8 @@ std::vector<Text> term_lines(const SearchReport& report, const WhyNot& why, cons
     memory.add({Text(std::string(part_names[i].word)), Text(size_text(ours[i], options.style.units)),
                 Text(size_text(theirs[i], options.style.units))});
   }
-  memory.add({Text("peak", Role::heading), Text(size_text(best.estimate.peak_bytes, options.style.units), Role::heading),
+  memory.add({Text("peak", Role::heading),
+              Text(size_text(best.estimate.peak_bytes, options.style.units), Role::heading),
               Text(size_text(why.estimate.peak_bytes, options.style.units), Role::heading)});
   append(lines, memory.lines(options.style.width));
   return lines;
@@ -158,8 +162,8 @@ std::string rule_words(plan::Rule rule) {
 std::vector<Text> count_lines(const SearchReport& report, const SearchTextOptions& options) {
   const std::size_t page = static_cast<std::size_t>(options.style.width);
   const plan::SearchCounts& c = report.result.counts;
-  std::string line = fmt::format("{} legal layouts ({} but for overlap): ", count_text(c.layouts),
-                                 count_text(c.without_overlap));
+  std::string line =
+      fmt::format("{} legal layouts ({} but for overlap): ", count_text(c.layouts), count_text(c.without_overlap));
   line += fmt::format("{} with a memory verdict ({} fit, {} need too much", count_text(c.estimated), count_text(c.fit),
                       count_text(c.does_not_fit));
   if (c.misses > 0) line += fmt::format(", {} leave too little free", count_text(c.misses));
@@ -196,10 +200,9 @@ std::vector<Text> sensitivity_lines(const SearchReport& report, const SearchText
 
 std::vector<Text> front_lines(const SearchReport& report, const SearchTextOptions& options) {
   if (report.pareto.empty()) return {};
-  std::vector<Text> lines = {
-      Text(fmt::format("Front: no other layout is as good in step time, memory and GPUs ({} of them)",
-                       report.pareto.size()),
-           Role::heading)};
+  std::vector<Text> lines = {Text(
+      fmt::format("Front: no other layout is as good in step time, memory and GPUs ({} of them)", report.pareto.size()),
+      Role::heading)};
   append(lines, search_table(report, report.pareto, false, options.style).lines(options.style.width));
   lines.emplace_back();
   append(lines, front_plot(report, options.style));
@@ -227,10 +230,10 @@ std::vector<Text> nothing_fits(const SearchReport& report, const SearchTextOptio
   std::string place = fmt::format("{} of {} ({} over)", size_text(need_of(e).bytes, units, 1),
                                   size_with_unit(e.capacity_bytes, units), size_text(-e.headroom_bytes, units, 1));
   if (e.fits_gpu) place = "the card holds it, the host does not: " + host_text(nearest.run, e, units);
-  append(lines, wrap(Text("NOTHING FITS", Role::bad) +
-                         Text(fmt::format("  smallest of {}: {}, {}", count_text(c.layouts),
-                                          choice_words(report, nearest), place)),
-                     page, 6));
+  append(lines,
+         wrap(Text("NOTHING FITS", Role::bad) + Text(fmt::format("  smallest of {}: {}, {}", count_text(c.layouts),
+                                                                 choice_words(report, nearest), place)),
+              page, 6));
   return lines;
 }
 
@@ -254,8 +257,7 @@ std::string search_text(const SearchReport& report, const SearchTextOptions& opt
     for (const plan::WayToFit& way : report.ways) {
       ways.push_back(Text(ways.empty() ? "Fix   " : "      ", Role::heading) +
                      Text(fmt::format("{}  {}: step {}, peak {}", way.flags, choice_words(report, way.row),
-                                      step_scale(way.row.run, way.row.estimate)
-                                          .with_unit(way.row.estimate.time.step_s),
+                                      step_scale(way.row.run, way.row.estimate).with_unit(way.row.estimate.time.step_s),
                                       size_with_unit(way.row.estimate.peak_bytes, options.style.units, 1))));
     }
     std::vector<Text> folded;
@@ -272,12 +274,13 @@ std::string search_text(const SearchReport& report, const SearchTextOptions& opt
   lines = join_wrapped(headline(report, options), page, 6);
   append(lines, stated_line(report, options));
   part(search_table(report, report.best, true, options.style).lines(options.style.width));
-  const bool any_front = std::any_of(report.best.begin(), report.best.end(),
-                                     [](const SearchRow& row) { return row.found.pareto; });
+  const bool any_front =
+      std::any_of(report.best.begin(), report.best.end(), [](const SearchRow& row) { return row.found.pareto; });
   const bool any_tight = std::any_of(report.best.begin(), report.best.end(), is_tight_row);
   std::string legend;
   if (any_front) {
-    legend = report.pareto.empty() ? "P = none listed is as fast and smaller (--pareto: all)" : "P = on the front below";
+    legend =
+        report.pareto.empty() ? "P = none listed is as fast and smaller (--pareto: all)" : "P = on the front below";
   }
   if (any_tight) legend += fmt::format("{}! = under 4 GiB free", legend.empty() ? "" : "   ");
   if (!legend.empty()) append(lines, wrap(Text(legend, Role::dim), page, 2));

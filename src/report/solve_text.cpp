@@ -42,8 +42,8 @@ std::string solve_text(const plan::SolveAnswer& answer, const Style& style, bool
     for (Text& line : wrap(text, page, 8)) lines.push_back(std::move(line));
   };
   if (!solution.value) {
-    std::string first = fmt::format("  {} {} already: {}", answer.word, count_text(solution.next.value_or(0)),
-                                    answer.why);
+    std::string first =
+        fmt::format("  {} {} already: {}", answer.word, count_text(solution.next.value_or(0)), answer.why);
     if (!answer.estimate.fits_gpu) {
       first = fmt::format("  {} {}{} needs {}", answer.word, count_text(solution.next.value_or(0)),
                           answer.largest ? " already" : "", need_text(answer, style.units));

@@ -1,7 +1,4 @@
 // What search and solve print is what estimate says of the same run.
-#include "command.hpp"
-#include "command_line.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "command.hpp"
+#include "command_line.hpp"
 #include "support/catch.hpp"
 #include "support/estimated.hpp"
 #include "support/process.hpp"
@@ -166,7 +165,7 @@ TEST_CASE("a search does not depend on the number of threads") {
 
 TEST_CASE("solve's value holds and its next does not") {
   const std::vector<std::pair<std::string, std::string>> asked = {
-      {"seq", config("llama-3.1-70b-128xh100")}, {"mbs", config("llama-3.1-8b-lora-1x4090")},
+      {"seq", config("llama-3.1-70b-128xh100")},       {"mbs", config("llama-3.1-8b-lora-1x4090")},
       {"layers", config("llama-3.1-8b-8xh100-fsdp2")}, {"lora-rank", config("llama-3.1-8b-lora-1x4090")},
       {"gpus", config("llama-3.1-8b-128xh100-fsdp2")}, {"seq", config("mixtral-8x7b-64xh100")}};
   for (const auto& [field, path] : asked) {

@@ -1,4 +1,6 @@
 // The search against brute force: every legal layout estimated one by one.
+#include "shardplan/plan/search.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 
 #include "property/random_run.hpp"
 #include "property/sample.hpp"
-#include "shardplan/plan/search.hpp"
 #include "shardplan/plan/validate.hpp"
 #include "shardplan/plan/workspace.hpp"
 #include "support/catch.hpp"
@@ -77,8 +78,8 @@ Brute brute_force(const plan::Draft& base, const SearchSpace& space, Objective o
     found.step_s = estimate.time.step_s;
     const plan::SearchKey key = plan::key_of(objective, found);
     // The overlaps of one layout follow one another.
-    if (brute.sorted.empty() || !same(with_tp_overlap_alone(brute.sorted.back().second.choice),
-                                      with_tp_overlap_alone(choice))) {
+    if (brute.sorted.empty() ||
+        !same(with_tp_overlap_alone(brute.sorted.back().second.choice), with_tp_overlap_alone(choice))) {
       brute.sorted.emplace_back(key, found);
       return;
     }
@@ -122,8 +123,8 @@ const char* const small_moe =
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       {"megatron, 8 GPUs", text(small_gpt, "dgx-h100", 8, R"("framework":"megatron","global_batch_size":16)")},
-      {"megatron, eager", text(small_gpt, "dgx-h100", 4,
-                               R"("framework":"megatron","global_batch_size":8,"attention":"eager")")},
+      {"megatron, eager",
+       text(small_gpt, "dgx-h100", 4, R"("framework":"megatron","global_batch_size":8,"attention":"eager")")},
       {"megatron, experts, a prime number of layers",
        text(small_moe, "dgx-h100", 4, R"("framework":"megatron","global_batch_size":8)")},
       {"deepspeed", text(small_gpt, "dgx-a100-80gb", 16, R"("framework":"deepspeed","global_batch_size":32)")},
@@ -233,14 +234,13 @@ TEST_CASE("a search of one layout gives its estimate, whatever else the run stat
 
 TEST_CASE("the space is every legal layout of its ranges, once") {
   // Every value of every variable, legal or not, against the rules of a run file.
-  const io::ReadRun read = test::read_run(text(small_gpt, "dgx-h100", 4, R"("framework":"megatron","global_batch_size":8)"));
+  const io::ReadRun read =
+      test::read_run(text(small_gpt, "dgx-h100", 4, R"("framework":"megatron","global_batch_size":8)"));
   const plan::Draft base = plan::search_base(read.draft, read.run);
   SearchSpace space;
   space.num_gpus = {4};
   std::set<std::string> listed;
-  plan::for_each_layout(base, space, [&](const LayoutChoice& choice) {
-    CHECK(listed.insert(named(choice)).second);
-  });
+  plan::for_each_layout(base, space, [&](const LayoutChoice& choice) { CHECK(listed.insert(named(choice)).second); });
   std::int64_t legal = 0;
   LayoutChoice c = plan::layout_choice_of(read.run);
   const auto try_one = [&] {
@@ -322,8 +322,8 @@ TEST_CASE("the front holds what nothing beats, and all of it") {
     Estimate estimate;
     shardplan::estimate(run, estimate);
     if (!estimate.fits) return;
-    all.push_back({choice, estimate.peak_bytes, estimate.reserved_bytes, estimate.headroom_bytes,
-                   estimate.time.step_s, false});
+    all.push_back(
+        {choice, estimate.peak_bytes, estimate.reserved_bytes, estimate.headroom_bytes, estimate.time.step_s, false});
   });
   plan::SearchOptions options;
   options.pareto = true;

@@ -15,7 +15,8 @@ using plan::Holds;
 namespace {
 
 /// The last value that holds, by looking at all, and the legal one after it.
-plan::Solution by_looking(const plan::SolveValues& values, bool largest, const std::function<Holds(std::int64_t)>& test) {
+plan::Solution by_looking(const plan::SolveValues& values, bool largest,
+                          const std::function<Holds(std::int64_t)>& test) {
   plan::Solution solution;
   std::optional<std::int64_t> first_legal;
   for (std::int64_t k = 0; k < values.count(); ++k) {
@@ -63,7 +64,9 @@ TEST_CASE("halving finds what looking at every value finds") {
 TEST_CASE("the smallest value, of a list") {
   plan::SolveValues values;
   values.values = {1, 2, 4, 8, 16};
-  const auto test = [](std::int64_t value) { return value == 2 ? Holds::illegal : value >= 4 ? Holds::yes : Holds::no; };
+  const auto test = [](std::int64_t value) {
+    return value == 2 ? Holds::illegal : value >= 4 ? Holds::yes : Holds::no;
+  };
   const plan::Solution solution = plan::solve(values, false, false, test);
   CHECK(solution.value == 4);
   CHECK(solution.next == 1);

@@ -43,14 +43,14 @@ struct SearchProgress {
 
 struct SearchOptions {
   Objective objective = Objective::throughput;
-  Requirements require;   ///< what a layout has to meet besides fitting
-  std::size_t top = 10;   ///< how many to list
-  bool pareto = false;    ///< the whole front, too
+  Requirements require;  ///< what a layout has to meet besides fitting
+  std::size_t top = 10;  ///< how many to list
+  bool pareto = false;   ///< the whole front, too
   /// Where given, how many layouts are better is counted: a search cut less.
   const Run* rank_of = nullptr;
   int threads = 1;
-  double most_s = 0;                           ///< stops then; 0: never
-  const std::atomic<bool>* stop = nullptr;     ///< stops when true
+  double most_s = 0;                                    ///< stops then; 0: never
+  const std::atomic<bool>* stop = nullptr;              ///< stops when true
   std::function<void(const SearchProgress&)> progress;  ///< called from one thread, about five times a second
 };
 
@@ -62,7 +62,7 @@ struct SearchCounts {
   std::int64_t cut_by_bound = 0;  ///< a bound on a whole group showed that none of it is wanted
   std::int64_t does_not_fit = 0;
   std::int64_t fit = 0;
-  std::int64_t misses = 0;        ///< fit, but not the headroom that is required
+  std::int64_t misses = 0;           ///< fit, but not the headroom that is required
   std::int64_t without_overlap = 0;  ///< layouts when those that differ in overlap options alone count once
   RuleCounts illegal{};
 };
@@ -72,7 +72,7 @@ struct SearchResult {
   /// Best first. Of layouts that differ in overlap options alone the one with most of them on stands for all: none of
   /// the others is faster (but for the last bit of a sum), all need the same memory.
   std::vector<Found> best;
-  std::vector<Found> pareto;  ///< by step time
+  std::vector<Found> pareto;     ///< by step time
   std::optional<Found> nearest;  ///< where nothing fits: what lacks least
   std::int64_t rank = 0;         ///< of options.rank_of: 1 + how many are better; 0: not counted
   double wall_s = 0;

@@ -36,12 +36,12 @@ struct SearchReport {
   Run base;  ///< what all layouts have in common
   SearchResult result;
   std::vector<SearchRow> best;
-  std::vector<SearchRow> pareto;    ///< where asked for
+  std::vector<SearchRow> pareto;     ///< where asked for
   std::optional<SearchRow> nearest;  ///< where nothing fits
-  std::optional<SearchRow> stated;  ///< the run as stated, where it is legal
-  std::string file;                 ///< of the run; empty: flags alone
-  std::vector<WhyNot> neighbours;   ///< one step from the best
-  std::vector<WhyNot> asked;        ///< --why-not
+  std::optional<SearchRow> stated;   ///< the run as stated, where it is legal
+  std::string file;                  ///< of the run; empty: flags alone
+  std::vector<WhyNot> neighbours;    ///< one step from the best
+  std::vector<WhyNot> asked;         ///< --why-not
   std::vector<Sensitivity> sensitivity;
   std::vector<WayToFit> ways;
   std::string use;  ///< flags that turn the run as stated into the best one

@@ -14,9 +14,9 @@ namespace shardplan::plan {
 
 /// What one value of the field gives.
 enum class Holds : std::uint8_t {
-  illegal,  ///< no run at all: passed over
-  no,       ///< more of the field never makes it hold: the card is full, the step too long
-  not_here, ///< something else is missed, which a smaller or a larger value may meet
+  illegal,   ///< no run at all: passed over
+  no,        ///< more of the field never makes it hold: the card is full, the step too long
+  not_here,  ///< something else is missed, which a smaller or a larger value may meet
   yes
 };
 

@@ -29,7 +29,7 @@ struct WhyNot {
   std::int64_t over_bytes = 0;  ///< what it lacks on the card; 0 where that fits
   double step_s = 0;            ///< as if it fitted; 0 where illegal
   std::array<StepTerm, step_term_count> terms{};
-  Run run;           ///< resolved; not of an illegal one
+  Run run;  ///< resolved; not of an illegal one
   Estimate estimate;
 };
 

@@ -11,8 +11,8 @@ namespace shardplan::report {
 
 struct SearchTextOptions {
   Style style;
-  bool quiet = false;  ///< the first line only
-  bool detail = false; ///< every rule that refused layouts, and what the bounds cut
+  bool quiet = false;   ///< the first line only
+  bool detail = false;  ///< every rule that refused layouts, and what the bounds cut
 };
 
 /// The best layout, where the run as stated stands, the table of the best, why the neighbours lose, what was left out,
