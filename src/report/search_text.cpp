@@ -23,7 +23,7 @@ std::string change_text(double from, double to) { return fmt::format("{:+.1f}%",
 /// "TP4+SP PP4x5 DP8 ZeRO-1, mbs 2, zb-v": a layout in words.
 std::string choice_words(const SearchReport& report, const SearchRow& row) {
   std::string words = layout_text(row.run);
-  if (report.result.best.size() > 0 && row.run.num_gpus != report.base.num_gpus) {
+  if (report.gpus_vary || row.run.num_gpus != report.base.num_gpus) {
     words = fmt::format("{} GPUs: {}", count_text(row.run.num_gpus), words);
   }
   if (row.run.parallel.pipeline > 1) words += fmt::format(" {}", name(row.run.parallel.schedule));
