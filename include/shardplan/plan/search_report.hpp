@@ -44,7 +44,7 @@ struct SearchReport {
   std::vector<WhyNot> asked;         ///< --why-not
   std::vector<Sensitivity> sensitivity;
   std::vector<WayToFit> ways;
-  std::string use;  ///< flags that turn the run as stated into the best one
+  std::string use;         ///< flags that turn the run as stated into the best one
   bool gpus_vary = false;  ///< the number of GPUs is a variable
   bool framework_stated = true;
   bool batch_stated = true;
