@@ -93,7 +93,8 @@ class Searcher {
     std::vector<std::vector<Ranked>> of_grid(tree_.grids.size());
     std::vector<RuleCounts> refused(workers_.size(), RuleCounts{});
     share_out(threads_, tree_.grids.size(), [&](std::size_t thread, std::size_t grid) {
-      if (stopped()) return;
+      constexpr std::size_t least_grids = 64;
+      if (grid >= least_grids && stopped()) return;
       NodeSearch& worker = workers_[thread];
       std::vector<Node> nodes;
       worker.nodes(grid, nodes, refused[thread]);
@@ -125,12 +126,12 @@ class Searcher {
   /// however many threads there are.
   void visit_nodes() {
     std::size_t first = 0;
-    for (std::size_t size = 4; first < nodes_.size() && !stopped(); size = std::min<std::size_t>(2 * size, 64)) {
+    for (std::size_t size = 4; first < nodes_.size() && !gives_up(first); size = std::min<std::size_t>(2 * size, 64)) {
       const std::size_t last = std::min(nodes_.size(), first + size);
       std::vector<Harvest> harvests(last - first, Harvest{});
       std::vector<char> visited(last - first, 0);
       share_out(threads_, last - first, [&](std::size_t thread, std::size_t i) {
-        if (stopped()) return;
+        if (gives_up(first + i)) return;
         const Ranked& ranked = nodes_[first + i];
         harvests[i].best = BestList(options_.top);
         visited[i] = 1;
@@ -147,6 +148,12 @@ class Searcher {
       first = last;
       report(false);
     }
+  }
+
+  /// Stopped, but with something to show: who stops early still gets the best of the first nodes.
+  bool gives_up(std::size_t node) {
+    constexpr std::size_t least_nodes = 512;
+    return stopped() && (!total_.best.empty() || node >= least_nodes);
   }
 
   /// Whether no layout of a node is wanted, by its bound alone.

@@ -214,6 +214,13 @@ std::vector<Text> nothing_fits(const SearchReport& report, const SearchTextOptio
   const std::size_t page = static_cast<std::size_t>(options.style.width);
   const plan::SearchCounts& c = report.result.counts;
   std::vector<Text> lines;
+  if (!report.result.complete) {
+    append(lines, wrap(Text("NOTHING YET", Role::bad) +
+                           Text(fmt::format("  stopped after {} of {} layouts, none of which fits",
+                                            count_text(c.estimated), count_text(c.layouts))),
+                       page, 6));
+    return lines;
+  }
   if (c.layouts == 0) {
     append(lines, wrap(Text("NOTHING FITS", Role::bad) + Text("  no layout of these values is legal"), page, 6));
     return lines;

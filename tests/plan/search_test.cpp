@@ -376,7 +376,7 @@ TEST_CASE("a stopped search says so and keeps what it has") {
   options.stop = &stop;
   const plan::SearchResult result = plan::search(plan::search_base(read.draft, read.run), read.run, space, options);
   CHECK_FALSE(result.complete);
-  CHECK(result.best.empty());
+  CHECK_FALSE(result.best.empty());  // at least of the first nodes
 }
 
 TEST_CASE("layers that chunks do not divide are shared out with the ends lighter") {
