@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <numeric>
 
 #include "overrides.hpp"
@@ -13,6 +14,7 @@
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/suggest.hpp"
 #include "shardplan/plan/validate.hpp"
+#include "shardplan/plan/why_not.hpp"
 
 namespace shardplan::cli {
 namespace {
@@ -437,15 +439,7 @@ SearchInput read_search_input(const Arguments& arguments) {
 }
 
 std::string recompute_json(const Recompute& recompute) {
-  switch (recompute.mode) {
-    case RecomputeMode::none: return "none";
-    case RecomputeMode::selective: return "selective";
-    case RecomputeMode::full: return "full";
-    case RecomputeMode::ops: return "ops";
-    case RecomputeMode::first_n: return fmt::format("full:{}", recompute.n);
-    case RecomputeMode::every_k: return fmt::format("every:{}", recompute.n);
-    case RecomputeMode::modules: break;
-  }
+  if (recompute.mode != RecomputeMode::modules) return plan::recompute_words(recompute);
   std::vector<std::string> modules;
   for (std::size_t i = 0; i < recompute_module_names.size(); ++i) {
     if ((recompute.modules & (1U << i)) != 0) modules.push_back(fmt::format("\"{}\"", recompute_module_names[i]));
@@ -518,7 +512,19 @@ std::vector<io::Override> overrides_of(const plan::LayoutChoice& choice, const p
 }
 
 io::ReadRun read_layout(const SearchInput& input, const plan::LayoutChoice& choice) {
-  return read_with(input.input, overrides_of(choice, input.base));
+  std::vector<io::Override> more = overrides_of(choice, input.base);
+  // A path that the run file states is one from its own folder; the new file may lie elsewhere.
+  constexpr std::array fields = {std::pair{Field::model, io::CatalogKind::models},
+                                 std::pair{Field::cluster, io::CatalogKind::clusters}};
+  for (std::size_t i = 0; i < fields.size() && i < input.read.files.size(); ++i) {
+    const std::string& file = input.read.files[i];
+    const bool of_run = input.input.text && file == input.input.text->file;
+    const bool built_in = catalog::builtin_catalog().find(fields[i].second, file).has_value();
+    std::error_code error;
+    if (of_run || built_in || !std::filesystem::is_regular_file(file, error)) continue;
+    more.push_back(set_to(fields[i].first, std::filesystem::absolute(file, error).string()));
+  }
+  return read_with(input.input, more);
 }
 
 }  // namespace shardplan::cli

@@ -91,26 +91,30 @@ void build_pipeline_spec(const Run& run, EstimateWorkspace& w) noexcept {
   }
 }
 
-void fold_pipeline_memory(const Run& run, EstimateWorkspace& w) noexcept {
+namespace {
+
+/// Runs the step in whatever way suits it; `simulate` where neither a single stage nor an extended step does.
+template <class Simulate>
+void run_step(const Run& run, EstimateWorkspace& w, Simulate&& simulate) {
   const double microbatches = static_cast<double>(run.microbatches());
   if (run.parallel.pipeline == 1) {
     run_single_stage(w, microbatches, w.simulated);
   } else if (microbatches * w.spec.shape.virtual_stages() > most_simulated) {
     run_extended(w, microbatches);
   } else {
-    schedule::fold_activations(w.spec, w.pipeline, w.simulated);
+    simulate(w.spec, w.pipeline, w.simulated);
   }
 }
 
+}  // namespace
+
+void fold_pipeline_memory(const Run& run, EstimateWorkspace& w) noexcept {
+  run_step(run, w, schedule::fold_activations);
+}
+
 void simulate_pipeline(const Run& run, EstimateWorkspace& w) noexcept {
-  const double microbatches = static_cast<double>(run.microbatches());
-  if (run.parallel.pipeline == 1) {
-    run_single_stage(w, microbatches, w.simulated);
-  } else if (microbatches * w.spec.shape.virtual_stages() > most_simulated) {
-    run_extended(w, microbatches);
-  } else {
-    schedule::simulate(w.spec, w.pipeline, w.simulated);
-  }
+  run_step(run, w,
+           [](const auto& spec, auto& workspace, auto& result) { schedule::simulate(spec, workspace, result); });
 }
 
 void run_pipeline(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept {
