@@ -319,37 +319,55 @@ void add_data_parallel_replicas(const Run& run, const EstimateWorkspace& w, Esti
 
 }  // namespace
 
-void estimate_memory(const Run& run, const EstimateWorkspace& w, Estimate& out) noexcept {
-  const double framework = framework_bytes(run, w.topology);
-  const double workspaces = workspace_bytes(run);
+MemoryOverheads memory_overheads(const Run& run, const Topology& topology) noexcept {
+  return {framework_bytes(run, topology), workspace_bytes(run)};
+}
+
+void estimate_stage_memory(const Run& run, const EstimateWorkspace& w, std::size_t i, const MemoryOverheads& overheads,
+                           StageEstimate& e) noexcept {
   const int per_rank = schedule::chunks_per_rank(w.spec.shape);
+  const Stage& stage = w.stages[i];
+  e = StageEstimate{};
+  e.stage = static_cast<int>(i);
+  e.layers = stage.layers;
+  e.parameters = whole(stage.weights.held());
+  e.in_flight_chunks = whole(w.simulated.peak_inflight[i]);
+  e.in_flight_microbatches = (e.in_flight_chunks + per_rank - 1) / per_rank;
+  if (w.spec.shape.kind == ScheduleKind::dualpipe) e.in_flight_microbatches = e.in_flight_chunks;
+  RankMemory rank{run,
+                  w,
+                  static_cast<int>(i),
+                  stage,
+                  stage.states,
+                  buffers_of(run, w, stage),
+                  overheads.framework,
+                  overheads.workspaces};
+  const Elsewhere elsewhere = move_states(run, w.rule, rank.states);
+  e.host_bytes = whole(elsewhere.host);
+  e.nvme_bytes = whole(elsewhere.nvme);
+  fill_moments(rank, e);
+  choose_peak(e);
+  fill_reserved(run, w, stage, e);
+}
+
+void estimate_memory(const Run& run, const EstimateWorkspace& w, Estimate& out) noexcept {
+  const MemoryOverheads overheads = memory_overheads(run, w.topology);
   const std::size_t ranks = w.stages.size();
   out.stages.resize(ranks);
   double host = 0, nvme = 0;
   for (std::size_t i = 0; i < ranks; ++i) {
-    const Stage& stage = w.stages[i];
     StageEstimate& e = out.stages[i];
-    e = StageEstimate{};
-    e.stage = static_cast<int>(i);
-    e.layers = stage.layers;
-    e.parameters = whole(stage.weights.held());
-    e.in_flight_chunks = whole(w.simulated.peak_inflight[i]);
-    e.in_flight_microbatches = (e.in_flight_chunks + per_rank - 1) / per_rank;
-    if (w.spec.shape.kind == ScheduleKind::dualpipe) e.in_flight_microbatches = e.in_flight_chunks;
-    e.forward_s = stage.forward_s;
-    e.backward_s = stage.backward_s;
-    RankMemory rank{run, w, static_cast<int>(i), stage, stage.states, buffers_of(run, w, stage), framework, workspaces};
-    const Elsewhere elsewhere = move_states(run, w.rule, rank.states);
-    e.host_bytes = whole(elsewhere.host);
-    e.nvme_bytes = whole(elsewhere.nvme);
-    fill_moments(rank, e);
-    choose_peak(e);
-    fill_reserved(run, w, stage, e);
+    estimate_stage_memory(run, w, i, overheads, e);
+    e.forward_s = w.stages[i].forward_s;
+    e.backward_s = w.stages[i].backward_s;
     host += static_cast<double>(e.host_bytes);
     nvme += static_cast<double>(e.nvme_bytes);
   }
   if (run.training.framework == Framework::dp && run.num_gpus > 1) add_data_parallel_replicas(run, w, out);
+  conclude_memory(run, host, nvme, ranks, out);
+}
 
+void conclude_memory(const Run& run, double host, double nvme, std::size_t ranks, Estimate& out) noexcept {
   out.capacity_bytes = static_cast<std::int64_t>(run.cluster.gpu.memory_cuda_bytes);
   out.peak_bytes = -1;
   out.headroom_bytes = 0;
