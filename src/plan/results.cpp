@@ -127,6 +127,7 @@ std::string key_of(const ResultField& field) {
 
 std::vector<std::string_view> result_words() {
   std::vector<std::string_view> words;
+  words.reserve(2 * fields.size());
   for (const ResultField& field : fields) words.push_back(field.word);
   for (const ResultField& field : fields) {
     if (!field.path.empty()) words.push_back(field.path);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "shardplan/report/number.hpp"
@@ -38,7 +39,7 @@ Text cell_of(const ResultField& field, const ValueSpan& span, const SweepPoint& 
   if (best) return {text + "*", Role::heading};
   if (!style.palette || field.better == 0) return {text};
   const double rank = rank_in(span, field, value);
-  const auto step = static_cast<std::size_t>(rank * (heat.size() - 1) + 0.5);
+  const auto step = static_cast<std::size_t>(std::lround(rank * (heat.size() - 1)));
   return {text, heat[step]};
 }
 
@@ -151,11 +152,11 @@ Table rows_of(const Sweep& sweep, const Style& style, bool bars) {
 /// "4 illegal, batch_multiple: 1024 is not a multiple of ..."
 std::vector<std::string> remarks_of(const Sweep& sweep) {
   std::vector<std::string> remarks;
-  for (const auto& [rule, message] : sweep.broken) {
+  for (const auto& broken : sweep.broken) {
     const auto count = std::count_if(sweep.points.begin(), sweep.points.end(), [&](const SweepPoint& point) {
-      return point.status == PointStatus::illegal && point.rule == rule;
+      return point.status == PointStatus::illegal && point.rule == broken.first;
     });
-    remarks.push_back(fmt::format("{} illegal ({}): {}", count, name(rule), message));
+    remarks.push_back(fmt::format("{} illegal ({}): {}", count, name(broken.first), broken.second));
   }
   if (sweep.axes.size() != 1 || sweep.axes[0].pointer != "/training/seq_length") return remarks;
   const ResultField& mfu = *plan::find_result("mfu");
@@ -215,7 +216,8 @@ std::string excess_text(const SweepPoint& point, Units units) {
 }
 
 ValueSpan span_of(const Sweep& sweep, const ResultField& field) {
-  ValueSpan span{INFINITY, -INFINITY};
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  ValueSpan span{infinite, -infinite};
   for (const SweepPoint& point : sweep.points) {
     const double value = plan::figure(point, field);
     if (point.status != PointStatus::fits || !std::isfinite(value)) continue;
