@@ -92,7 +92,7 @@ class Rows {
       const bool follows = !input.stated && (input.path == "/parallel/shard_group" || input.values.front()[0] == '[');
       Row row{dotted(input.path), {}, {}, input.equal || follows};
       for (const std::string& value : input.values) {
-        row.values.emplace_back(value.rfind("[", 0) == 0 ? list_value(value) : plain_value(value));
+        row.values.emplace_back((!value.empty() && value.front() == '[') ? list_value(value) : plain_value(value));
       }
       if (input.alone) row.change = Text(alone_text(*input.alone), Role::dim);
       rows.push_back(std::move(row));

@@ -38,7 +38,7 @@ TEST_CASE("each point is what estimate says with those flags") {
   }
 }
 
-TEST_CASE("--keep holds what it names") {
+TEST_CASE("keep holds what it names") {
   const json tokens = answer({"sweep", run, "--vary", "seq=1024..8192*2", "--keep", "tokens", "--show", "gbs"});
   for (const json& point : tokens["points"]) {
     CHECK(point["values"][0].get<int>() * point["global_batch_size"].get<int>() == 4096 * 1024);

@@ -17,7 +17,7 @@ std::string joined(const std::vector<std::string>& values) {
 
 }  // namespace
 
-TEST_CASE("--vary: fields, lists and ranges") {
+TEST_CASE("vary: fields, lists and ranges") {
   struct Row {
     const char* text;
     const char* pointer;
@@ -50,7 +50,7 @@ TEST_CASE("--vary: fields, lists and ranges") {
   }
 }
 
-TEST_CASE("--vary: what is wrong is said") {
+TEST_CASE("vary: what is wrong is said") {
   struct Row {
     const char* text;
     const char* words;
