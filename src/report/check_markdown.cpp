@@ -133,8 +133,8 @@ std::string check_markdown(std::span<const CheckedRun> runs, const Style& style,
     }
     const std::string failures = failures_of(run, units);
     const bool is_new = run.compared && before == nullptr && run.status != CheckStatus::error;
-    out += fmt::format("{}{}{}|\n", failures.empty() && !is_new ? "" : " ",
-                       is_new && failures.empty() ? "new" : failures, failures.empty() && !is_new ? " " : " ");
+    const std::string last = is_new && failures.empty() ? "new" : failures;
+    out += last.empty() ? " |\n" : fmt::format(" {} |\n", last);
   }
   if (std::any_of(runs.begin(), runs.end(), [](const CheckedRun& run) { return run.compared; })) {
     out += "\nIn brackets: the change since the baseline (MFU in points).\n";
