@@ -145,6 +145,14 @@ class NodeSearch {
   EstimateWorkspace w_;
   Estimate out_;
   std::vector<Pipelining> pipelinings_;
+  struct ScheduleKey {
+    std::size_t grid = 0;
+    std::int64_t micro_batch_size = 0;  ///< 0: none
+    int layers = 0;
+    bool operator==(const ScheduleKey&) const = default;
+  };
+  ScheduleKey counted_;  ///< whose schedules `pipelinings_` holds
+  std::int64_t counted_schedules_ = 0;
   std::unordered_map<WorkKey, double, WorkHash> work_;
   std::vector<Prepared> prepared_;
   std::vector<Representative> representatives_;
