@@ -128,6 +128,7 @@ class Searcher {
     share_out(threads_, groups.size(), [&](std::size_t thread, std::size_t group) {
       constexpr std::size_t least_groups = 16;
       if (group >= least_groups && stopped()) return;
+      workers_[thread].forget();
       for (const std::size_t grid : groups[group])
         list_nodes_of(grid, workers_[thread], of_grid[grid], refused[thread]);
     });

@@ -90,6 +90,9 @@ class NodeSearch {
   /// makespan is not negative. Every exchange is overlapped as far as the node allows.
   double bound(const Node& node);
 
+  /// Lets go of the folds that grids share, before a grid that shares none of them.
+  void forget() { work_.clear(); }
+
   /// The nodes of a grid.
   void nodes(std::size_t grid, std::vector<Node>& list, RuleCounts& illegal);
 
