@@ -1,9 +1,10 @@
 #include "shardplan/plan/search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <chrono>
-#include <mutex>
+#include <map>
 #include <thread>
 
 #include "search_node.hpp"
@@ -87,29 +88,49 @@ class Searcher {
     return stopped_;
   }
 
+  /// Grids that differ in pipeline and data alone: what one thread folds serves all of them.
+  std::vector<std::vector<std::size_t>> grids_that_share_folds() const {
+    std::map<std::array<int, 5>, std::size_t> known;
+    std::vector<std::vector<std::size_t>> groups;
+    for (std::size_t i = 0; i < tree_.grids.size(); ++i) {
+      const Grid& grid = tree_.grids[i];
+      const std::array<int, 5> key{grid.num_gpus, grid.tensor, grid.context, grid.expert, grid.expert_tensor};
+      const auto [at, added] = known.try_emplace(key, groups.size());
+      if (added) groups.emplace_back();
+      groups[at->second].push_back(i);
+    }
+    return groups;
+  }
+
+  void list_nodes_of(std::size_t grid, NodeSearch& worker, std::vector<Ranked>& list, RuleCounts& refused) const {
+    std::vector<Node> nodes;
+    worker.nodes(grid, nodes, refused);
+    for (const Node& node : nodes) {
+      Ranked ranked;
+      ranked.node = node;
+      ranked.layouts = worker.layouts(node, ranked.without_overlap, refused);
+      if (ranked.layouts == 0) continue;
+      Found bound;
+      bound.choice.num_gpus = tree_.grids[grid].num_gpus;
+      bound.headroom_bytes = static_cast<std::int64_t>(tree_.run().cluster.gpu.memory_cuda_bytes);
+      bound.step_s = worker.bound(node);
+      ranked.bound = key_of(options_.objective, bound);
+      list.push_back(ranked);
+    }
+  }
+
   /// Every node with its bound and its layouts, best bound first.
   void list_nodes() {
     total_.counts.illegal = tree_.illegal;
     std::vector<std::vector<Ranked>> of_grid(tree_.grids.size());
     std::vector<RuleCounts> refused(workers_.size(), RuleCounts{});
-    share_out(threads_, tree_.grids.size(), [&](std::size_t thread, std::size_t grid) {
-      constexpr std::size_t least_grids = 64;
-      if (grid >= least_grids && stopped()) return;
-      NodeSearch& worker = workers_[thread];
-      std::vector<Node> nodes;
-      worker.nodes(grid, nodes, refused[thread]);
-      for (const Node& node : nodes) {
-        Ranked ranked;
-        ranked.node = node;
-        ranked.layouts = worker.layouts(node, ranked.without_overlap, refused[thread]);
-        if (ranked.layouts == 0) continue;
-        Found bound;
-        bound.choice.num_gpus = tree_.grids[grid].num_gpus;
-        bound.headroom_bytes = static_cast<std::int64_t>(tree_.run().cluster.gpu.memory_cuda_bytes);
-        bound.step_s = worker.bound(node);
-        ranked.bound = key_of(options_.objective, bound);
-        of_grid[grid].push_back(ranked);
-      }
+    const std::vector<std::vector<std::size_t>> groups = grids_that_share_folds();
+    share_out(threads_, groups.size(), [&](std::size_t thread, std::size_t group) {
+      constexpr std::size_t least_groups = 16;
+      if (group >= least_groups && stopped()) return;
+      workers_[thread].forget();
+      for (const std::size_t grid : groups[group])
+        list_nodes_of(grid, workers_[thread], of_grid[grid], refused[thread]);
     });
     for (const RuleCounts& counts : refused) {
       for (std::size_t i = 0; i < rule_count; ++i) total_.counts.illegal[i] += counts[i];

@@ -36,13 +36,18 @@ bool meets(const Requirements& require, const Estimate& estimate) noexcept {
 NodeSearch::NodeSearch(const SearchTask& task) : task_(task), tree_(task.tree), run_(task.tree.run()) {}
 
 std::int64_t NodeSearch::layouts(const Node& node, std::int64_t& without_overlap, RuleCounts& illegal) {
-  tree_.pipelinings(node, pipelinings_, illegal);
-  std::int64_t schedules = 0;
-  for (const Pipelining& pipelining : pipelinings_) schedules += pipelining.overlap_p2p_values;
+  // Schedules follow from the grid and the microbatches, and from layers that recomputation counts.
+  const ScheduleKey key{node.grid, node.micro_batch_size, tree_.recomputes[node.recompute].n};
+  if (!(key == counted_)) {
+    tree_.pipelinings(node, pipelinings_, illegal);
+    counted_ = key;
+    counted_schedules_ = 0;
+    for (const Pipelining& pipelining : pipelinings_) counted_schedules_ += pipelining.overlap_p2p_values;
+  }
   std::int64_t shardings = 0;
   for (const Sharding& sharding : tree_.shardings(node)) shardings += sharding.overlap_values;
   without_overlap = static_cast<std::int64_t>(pipelinings_.size() * tree_.shardings(node).size());
-  return schedules * shardings;
+  return counted_schedules_ * shardings;
 }
 
 void NodeSearch::nodes(std::size_t grid, std::vector<Node>& list, RuleCounts& illegal) {
@@ -158,6 +163,7 @@ void NodeSearch::prepare_shardings(const Node& node, bool fsdp) {
 void NodeSearch::visit(const Node& node, const Harvest& before, Harvest& harvest) {
   tree_.set(node, run_);
   tree_.pipelinings(node, pipelinings_, harvest.counts.illegal);
+  counted_ = {};
   for (const bool fsdp : {false, true}) {
     prepare_shardings(node, fsdp);
     if (prepared_.empty()) continue;

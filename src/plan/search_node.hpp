@@ -90,6 +90,9 @@ class NodeSearch {
   /// makespan is not negative. Every exchange is overlapped as far as the node allows.
   double bound(const Node& node);
 
+  /// Lets go of the folds that grids share, before a grid that shares none of them.
+  void forget() { work_.clear(); }
+
   /// The nodes of a grid.
   void nodes(std::size_t grid, std::vector<Node>& list, RuleCounts& illegal);
 
@@ -145,6 +148,14 @@ class NodeSearch {
   EstimateWorkspace w_;
   Estimate out_;
   std::vector<Pipelining> pipelinings_;
+  struct ScheduleKey {
+    std::size_t grid = 0;
+    std::int64_t micro_batch_size = 0;  ///< 0: none
+    int layers = 0;
+    bool operator==(const ScheduleKey&) const = default;
+  };
+  ScheduleKey counted_;  ///< whose schedules `pipelinings_` holds
+  std::int64_t counted_schedules_ = 0;
   std::unordered_map<WorkKey, double, WorkHash> work_;
   std::vector<Prepared> prepared_;
   std::vector<Representative> representatives_;
