@@ -67,6 +67,8 @@ struct Outcome {
   Warnings warnings;                    ///< for standard error, after the result
   std::vector<std::string> notes = {};  ///< likewise
   Diagnostics problems;                 ///< for standard error, instead of a result; the exit status is then exit_input
+  Diagnostics rejected = {};            ///< of single inputs among several, for standard error after the result
+  std::optional<std::string> file = {};  ///< what -o writes, of a command whose result goes to standard output anyway
 };
 
 /// What a command is for: the short help is ordered by it.
@@ -82,8 +84,10 @@ struct Command {
   std::vector<std::span<const Flag>> flags;         ///< in the order of --help
   std::span<const std::string_view> pictures = {};  ///< what --format takes besides text, json, markdown and csv
   std::string_view exit_zero = "what was asked is printed";
-  std::string_view exit_one = {};  ///< empty: the command has no such answer
-  std::size_t most_words = 1;      ///< how many arguments that are not flags it takes
+  std::string_view exit_one = {};      ///< empty: the command has no such answer
+  std::string_view exit_nothing = {};  ///< of exit_nothing_fits; empty: likewise
+  bool output_apart = false;           ///< -o takes Outcome::file and not the result
+  std::size_t most_words = 1;          ///< how many arguments that are not flags it takes
   Outcome (*run)(const Arguments& arguments, const OutputStyle& style) = nullptr;
 };
 
@@ -92,8 +96,14 @@ std::span<const Command> commands();
 
 /// One function a command; each is in a file of its own.
 Command estimate_command();
+Command check_command();
+Command compare_command();
+Command search_command();
+Command solve_command();
 Command schedule_command();
 Command explain_command();
+Command schema_command();
+Command sweep_command();
 Command list_command();
 
 /// The topics of `explain`, for `list topics` too.

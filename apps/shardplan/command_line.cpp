@@ -53,7 +53,7 @@ std::string in_own_words(const Command& command, const std::string& message) {
 /// Whether a flag says something each time that it is given: switches do no harm, --set and --offload add up.
 bool may_repeat(const Flag& flag) {
   return flag.kind == ValueKind::none || flag.kind == ValueKind::any_field || flag.kind == ValueKind::pairs ||
-         flag.kind == ValueKind::assignment;
+         flag.kind == ValueKind::assignment || flag.kind == ValueKind::axis;
 }
 
 std::string see_help(const Command& command) { return fmt::format("        (shardplan {} --help)", command.name); }

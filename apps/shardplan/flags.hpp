@@ -20,7 +20,8 @@ enum class ValueKind : std::uint8_t {
   pairs,          ///< key=value,key=value: members of the field
   any_field,      ///< FIELD=VALUE
   optional_text,  ///< a word, or nothing
-  assignment      ///< SYMBOL=VALUE, any number of times
+  assignment,     ///< SYMBOL=VALUE, any number of times
+  axis            ///< FIELD=VALUES: no value of the run
 };
 
 enum class FlagGroup : std::uint8_t { model, cluster, parallel, training, command, output };

@@ -76,7 +76,16 @@ int run(std::span<const char* const> words) {
 
   const Outcome outcome = command->run(line.arguments, style.value);
   if (!outcome.problems.empty()) return reject(outcome.problems, line.arguments);
-  const int status = deliver(file, outcome.result, outcome.status);
+  int status = outcome.status;
+  if (command->output_apart) {
+    OutputFile standard_output;
+    status = deliver(standard_output, outcome.result, status);
+    if (outcome.file && line.arguments.has("output")) status = deliver(file, *outcome.file, status);
+  } else {
+    status = deliver(file, outcome.result, status);
+  }
+  complain(
+      render_problems(outcome.rejected, error_style(line.arguments), isatty(STDERR_FILENO) == 1, Computed::others));
   complain(render_remarks(outcome.notes, outcome.warnings, error_style(line.arguments)));
   return status;
 }

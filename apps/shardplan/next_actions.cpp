@@ -8,87 +8,14 @@
 #include <utility>
 
 #include "changes.hpp"
-#include "shardplan/plan/validate.hpp"
 #include "shardplan/report/number.hpp"
+#include "trials.hpp"
 
 namespace shardplan::cli {
 namespace {
 
 using plan::Draft;
 using plan::Field;
-
-/// What a run lacks, in bytes; 0 or less where it has enough. One of the host or the NVMe is of a whole node.
-struct Shortage {
-  std::int64_t gpu = 0;
-  std::int64_t host = 0;
-  std::int64_t nvme = 0;
-
-  bool none() const noexcept { return gpu <= 0 && host <= 0 && nvme <= 0; }
-  /// Of what the run lacks on the card first: host memory is cheaper to add.
-  std::pair<std::int64_t, std::int64_t> rank() const noexcept {
-    return {std::max<std::int64_t>(gpu, 0), std::max<std::int64_t>(host, 0) + std::max<std::int64_t>(nvme, 0)};
-  }
-};
-
-Shortage shortage_of(const Run& run, const Estimate& estimate) {
-  const auto beyond = [](std::int64_t needed, double there) {
-    return there > 0 ? needed - static_cast<std::int64_t>(there) : 0;
-  };
-  return {-estimate.headroom_bytes, beyond(estimate.host_bytes_per_node, run.cluster.host.memory_bytes),
-          beyond(estimate.nvme_bytes_per_node, run.cluster.host.nvme_bytes)};
-}
-
-/// A legal change and its estimate, as far as the choice needs it.
-struct Tried {
-  Change change;
-  bool fits = false;
-  bool roomy = false;  ///< fits with 2% of the card to spare
-  bool tight = false;  ///< warning tight_memory
-  std::int64_t peak_bytes = 0;
-  std::int64_t headroom_bytes = 0;
-  Shortage shortage;
-  std::int64_t step_tokens = 0;
-  double step_s = 0;
-  double tokens_per_s = 0;
-  double mfu = 0;
-};
-
-bool is_tight(const Run& run, const Estimate& estimate) {
-  const Warnings warnings = warnings_of(run, estimate);
-  return std::any_of(warnings.begin(), warnings.end(), [](const Warning& w) { return w.code == "tight_memory"; });
-}
-
-std::int64_t step_tokens(const Run& run) { return run.training.global_batch_size * run.training.seq_length; }
-
-/// Estimates changes of one run. A step of a hundred thousand microbatches takes a while to simulate: what is tried is
-/// bounded, by work and not by time, so that the same run always gets the same answer.
-class Trials {
- public:
-  Trials(const Draft& draft, const io::CatalogSource& catalog) : draft_(draft), catalog_(catalog) {}
-
-  /// Nothing where the change is not legal, or more work than is left.
-  bool run(const std::vector<const Lever*>& levers, std::vector<Tried>& tried) {
-    Change change = change_of(draft_, levers, catalog_);
-    plan::resolve(change.draft, run_);
-    if (plan::broken_rules(change.draft, run_).any()) return false;
-    const std::int64_t passes = run_.microbatches() * run_.parallel.pipeline * run_.parallel.virtual_pipeline;
-    if (passes > passes_left_) return false;
-    passes_left_ -= passes;
-    estimate(run_, result_);
-    tried.push_back({std::move(change), result_.fits,
-                     result_.fits && result_.headroom_bytes > result_.capacity_bytes / 50, is_tight(run_, result_),
-                     result_.peak_bytes, result_.headroom_bytes, shortage_of(run_, result_), step_tokens(run_),
-                     result_.time.step_s, result_.throughput.tokens_per_s, result_.throughput.mfu});
-    return true;
-  }
-
- private:
-  const Draft& draft_;
-  const io::CatalogSource& catalog_;
-  std::int64_t passes_left_ = 2'000'000;
-  Run run_;
-  Estimate result_;
-};
 
 /// The flags of a change without their values: "--recompute --tp".
 std::string ideas_of(const Tried& tried) {

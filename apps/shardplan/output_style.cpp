@@ -76,6 +76,7 @@ Result<OutputStyle> output_style(const Arguments& arguments, std::span<const std
   const auto color = static_cast<ColorChoice>(choice(arguments, "color", color_words, result.problems));
   const bool to_file = result_is_a_file(arguments);
   style.page.color = to_file ? color == ColorChoice::always : wants_color(color, STDOUT_FILENO);
+  style.page.palette = style.page.color && has_palette();
   style.page.ascii = arguments.has("ascii") || !locale_is_utf8();
   style.page.width = terminal_width(!to_file);
   style.quiet = arguments.has("quiet");

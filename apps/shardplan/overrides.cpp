@@ -51,7 +51,9 @@ class Overrides {
     const Flag& flag = *given.flag;
     switch (flag.kind) {
       case ValueKind::any_field: add_any_field(given); break;
-      case ValueKind::pairs: add_pairs(given); break;
+      case ValueKind::pairs:
+        if (!flag.pointer.empty()) add_pairs(given);
+        break;
       case ValueKind::list: put(std::string(flag.pointer), list_value(given.value), flag); break;
       default:
         // The batch that M microbatches make follows from values that only the reader has.
@@ -119,14 +121,15 @@ class Overrides {
   /// optimizer=cpu,parameters=nvme; an object as in the run file, or null, is passed on whole.
   void add_pairs(const GivenFlag& given) {
     const Flag& flag = *given.flag;
-    if (given.value == "null" || given.value.rfind('{', 0) == 0)
+    if (given.value == "null" || given.value == "free" || given.value.rfind('{', 0) == 0)
       return put(std::string(flag.pointer), given.value, flag);
     for (std::string_view pair : split(given.value, ',')) {
       pair = trimmed(pair);
       const std::size_t equals = pair.find('=');
       if (equals == std::string_view::npos || equals == 0) {
-        complain(fmt::format("--{}: \"{}\" is not PART=PLACE", flag.name, pair),
-                 fmt::format("for example --{} optimizer=cpu", flag.name));
+        const bool offload = flag.name == "offload";
+        complain(fmt::format("--{}: \"{}\" is not {}", flag.name, pair, offload ? "PART=PLACE" : flag.value),
+                 fmt::format("for example --{} {}", flag.name, offload ? "optimizer=cpu" : "min_mfu=0.4"));
         continue;
       }
       put(fmt::format("{}/{}", flag.pointer, pair.substr(0, equals)), std::string(pair.substr(equals + 1)), flag);

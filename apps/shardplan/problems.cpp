@@ -70,7 +70,7 @@ std::string place_of(const Diagnostic& problem) {
 }
 
 /// "3 problems in m.json; nothing was computed"
-std::string count_line(const Diagnostics& problems) {
+std::string count_line(const Diagnostics& problems, Computed computed) {
   const std::string& file = problems.front().file;
   const bool one_file =
       std::all_of(problems.begin(), problems.end(), [&](const Diagnostic& p) { return p.file == file; });
@@ -80,6 +80,7 @@ std::string count_line(const Diagnostics& problems) {
   } else if (one_file && file != command_line_file) {
     where = " in " + file;
   }
+  if (computed == Computed::others) return fmt::format("{} problems{}", problems.size(), where);
   return fmt::format("{} problems{}; nothing was computed", problems.size(), where);
 }
 
@@ -98,7 +99,7 @@ std::size_t token_width(std::string_view line, std::size_t column) {
   return std::max<std::size_t>(report::display_width(rest.substr(0, end)), 1);
 }
 
-std::string render_problems(Diagnostics problems, const report::Style& style, bool show_source) {
+std::string render_problems(Diagnostics problems, const report::Style& style, bool show_source, Computed computed) {
   if (problems.empty()) return {};
   std::vector<std::string> files;  // in order of appearance
   const auto order = [&](const Diagnostic& problem) {
@@ -120,7 +121,7 @@ std::string render_problems(Diagnostics problems, const report::Style& style, bo
     }
     if (!problem.way_out.empty()) lines.push_back(Text("    " + problem.way_out));
   }
-  if (problems.size() > 1) lines.push_back(Text(count_line(problems), Role::bad));
+  if (problems.size() > 1) lines.push_back(Text(count_line(problems, computed), Role::bad));
   return report::render(lines, style);
 }
 

@@ -17,28 +17,36 @@ io::ReadRun rejected(Diagnostics problems) {
 
 }  // namespace
 
-io::ReadRun read_run_of(const Arguments& arguments) {
+Result<io::RunInput> run_input_of(const Arguments& arguments) {
+  Result<io::RunInput> result;
   Result<std::vector<io::Override>> overrides = overrides_of(arguments);
-  if (!overrides.ok()) return rejected(std::move(overrides.problems));
+  result.problems = std::move(overrides.problems);
+  if (!result.ok()) return result;
   if (arguments.words.empty() && overrides.value.empty()) {
-    return rejected(
+    result.problems =
         usage_problem("a run needs model, cluster and num_gpus: give a RUN.json or --model, --cluster, --gpus",
                       "for example shardplan estimate --model llama-3.1-70b --cluster dgx-h100 --gpus 128 "
                       "--tp 8 --pp 4")
-            .problems);
+            .problems;
+    return result;
   }
-  io::RunInput input;
-  input.overrides = std::move(overrides.value);
-  if (!arguments.words.empty()) {
-    const std::string& path = arguments.words.front();
-    if (path == "-" && arguments.value("model") == "-") {
-      return rejected(usage_problem("RUN.json and --model cannot both be standard input").problems);
-    }
-    Result<io::JsonText> text = io::read_json(path);
-    if (!text.ok()) return rejected(std::move(text.problems));
-    input.text = std::move(text.value);
+  result.value.overrides = std::move(overrides.value);
+  if (arguments.words.empty()) return result;
+  const std::string& path = arguments.words.front();
+  if (path == "-" && arguments.value("model") == "-") {
+    result.problems = usage_problem("RUN.json and --model cannot both be standard input").problems;
+    return result;
   }
-  io::ReadRun read = io::read_run(input, catalog::builtin_catalog());
+  Result<io::JsonText> text = io::read_json(path);
+  result.problems = std::move(text.problems);
+  if (result.ok()) result.value.text = std::move(text.value);
+  return result;
+}
+
+io::ReadRun read_run_of(const Arguments& arguments) {
+  Result<io::RunInput> input = run_input_of(arguments);
+  if (!input.ok()) return rejected(std::move(input.problems));
+  io::ReadRun read = io::read_run(input.value, catalog::builtin_catalog());
   const std::string output(arguments.value("output").value_or(""));
   for (const std::string& file : read.files) {
     // main() has opened it by now, but nothing of it is replaced before there is a result.

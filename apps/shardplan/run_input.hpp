@@ -10,4 +10,7 @@ namespace shardplan::cli {
 /// one problem that names what is needed.
 io::ReadRun read_run_of(const Arguments& arguments);
 
+/// The text and the flags, not read as a run yet.
+Result<io::RunInput> run_input_of(const Arguments& arguments);
+
 }  // namespace shardplan::cli

@@ -24,6 +24,10 @@ bool wants_color(ColorChoice choice, int file_descriptor) {
   return isatty(file_descriptor) == 1 && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
 }
 
+bool has_palette() {
+  return environment("TERM").find("256color") != std::string_view::npos || !environment("COLORTERM").empty();
+}
+
 bool locale_is_utf8() {
   for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     std::string value(environment(name));

@@ -8,6 +8,9 @@ enum class ColorChoice { automatic, always, never };
 /// Colour on a stream: always, never, or where the stream is a terminal, NO_COLOR unset or empty and TERM not "dumb".
 bool wants_color(ColorChoice choice, int file_descriptor);
 
+/// Does TERM or COLORTERM name a terminal of 256 colours or more?
+bool has_palette();
+
 /// Does LC_ALL, else LC_CTYPE, else LANG name UTF-8?
 bool locale_is_utf8();
 

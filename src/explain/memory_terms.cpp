@@ -35,7 +35,9 @@ constexpr std::array<PartField, 7> part_fields = {{
 class StageMemory {
  public:
   StageMemory(TermBuilder& builder, int stage)
-      : b_(builder), stage_(stage), memory_(rank_memory(builder.run, builder.w, stage)) {}
+      : b_(builder),
+        stage_(stage),
+        memory_(rank_memory(builder.run, builder.w, stage, memory_overheads(builder.run, builder.w.topology))) {}
 
   void add() {
     const std::size_t index = static_cast<std::size_t>(stage_);

@@ -141,6 +141,11 @@ const nlohmann::json* find_pointer(const nlohmann::json& root, std::string_view 
   return node;
 }
 
+bool states(const JsonText& document, std::string_view pointer) {
+  const nlohmann::json* const value = document.value == nullptr ? nullptr : find_pointer(*document.value, pointer);
+  return value != nullptr && !value->is_null();
+}
+
 nlohmann::json* find_pointer(nlohmann::json& root, std::string_view pointer) {
   return const_cast<nlohmann::json*>(find_pointer(static_cast<const nlohmann::json&>(root), pointer));
 }

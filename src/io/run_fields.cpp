@@ -11,6 +11,7 @@
 #include "section_reader.hpp"
 #include "shardplan/io/json_text.hpp"
 #include "shardplan/io/suggest.hpp"
+#include "shardplan/plan/requirements.hpp"
 
 namespace shardplan::io {
 namespace {
@@ -19,19 +20,13 @@ using plan::Field;
 
 constexpr std::size_t most_unknown_fields = 20;
 
-constexpr std::array<std::string_view, 7> requirement_names = {"fits",
-                                                               "min_headroom_gib",
-                                                               "min_mfu",
-                                                               "max_bubble",
-                                                               "max_step_s",
-                                                               "min_tokens_per_s_per_gpu",
-                                                               "max_gpu_hours_per_1e12_tokens"};
-
 /// The names of a section's members, from the fields' pointers.
 std::vector<std::string_view> members_of(std::string_view section) {
   std::vector<std::string_view> members;
   if (section.empty()) members = {"$schema", "defaults", "require"};
-  if (section == "/require") members.assign(requirement_names.begin(), requirement_names.end());
+  if (section == "/require") {
+    members.assign(names_of<plan::Requirement>.begin(), names_of<plan::Requirement>.end());
+  }
   for (const std::string_view pointer : names_of<Field>) {
     if (pointer.substr(0, section.size()) != section || pointer.size() <= section.size() + 1 ||
         pointer[section.size()] != '/') {

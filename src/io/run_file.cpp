@@ -266,6 +266,7 @@ class Reader {
     Training& training = draft().run.training;
     if (!draft().given.has(Field::framework)) training.framework = plan::default_framework(draft());
     read_stack();
+    result_.readable = result_.problems.empty();
     result_.warnings = plan::resolve(draft(), result_.run);
     Diagnostics broken = plan::validate(draft(), result_.run);
     for (Diagnostic& found : broken) {
@@ -377,6 +378,15 @@ class Reader {
 
 ReadRun read_run(const RunInput& input, const CatalogSource& catalog) {
   return Reader(input, catalog, Ways::tried).read();
+}
+
+bool looks_like_run(const JsonText& text) {
+  if (text.value == nullptr || !text.value->is_object()) return false;
+  const FileKind kind = kind_of(*text.value);
+  if (kind != FileKind::unknown) return kind == FileKind::run;
+  const auto schema = text.value->find("$schema");
+  return schema != text.value->end() && schema->is_string() &&
+         schema->get_ref<const std::string&>().find("run.schema.json") != std::string::npos;
 }
 
 RunInput run_input_from_json(std::string_view json_text) {

@@ -71,7 +71,6 @@ void read_timing(ObjectReader& reader, StackTiming& timing) {
   set(reader.boolean("measured"), timing.measured);
   set(reader.number("elementwise_factor", not_negative), timing.elementwise_factor);
   set(reader.number("uncompiled_factor", not_negative), timing.uncompiled_factor);
-  set(reader.number("layout_copy_bytes_per_h", not_negative), timing.layout_copy_bytes_per_h);
   set(reader.number("host_forward_s", not_negative), timing.host_forward_s);
   set(reader.number("host_backward_s", not_negative), timing.host_backward_s);
   set(reader.number("host_per_microbatch_s", not_negative), timing.host_per_microbatch_s);

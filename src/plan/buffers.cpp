@@ -31,7 +31,8 @@ Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stag
       parallel.fsdp != Fsdp::none && parallel.fsdp != Fsdp::no_shard && w.rule.parameter_shards > 1;
   if (fully_sharded) {
     const double layer = gathered_width(run, w, stage) * stage.largest_layer;
-    if (parallel.fsdp == Fsdp::shard_grad_op) {
+    // Under a pipeline nothing is resharded between microbatches (data_calls.cpp counts one gathering a step).
+    if (parallel.fsdp == Fsdp::shard_grad_op || parallel.pipeline > 1) {
       buffers.gathered = buffers.gathered_at_loss = gathered_width(run, w, stage) * elements;
     } else {
       buffers.gathered = std::min(memory.gathered_layers, std::max(1, stage.layers)) * layer;

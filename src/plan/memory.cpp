@@ -237,7 +237,12 @@ void add_data_parallel_replicas(const Run& run, const EstimateWorkspace& w, Esti
 
 }  // namespace
 
-RankMemory rank_memory(const Run& run, const EstimateWorkspace& w, int rank) noexcept {
+MemoryOverheads memory_overheads(const Run& run, const Topology& topology) noexcept {
+  return {framework_bytes(run, topology), workspace_bytes(run)};
+}
+
+RankMemory rank_memory(const Run& run, const EstimateWorkspace& w, int rank,
+                       const MemoryOverheads& overheads) noexcept {
   const Training& training = run.training;
   const Stage& stage = w.stages[static_cast<std::size_t>(rank)];
   RankMemory out;
@@ -260,8 +265,8 @@ RankMemory rank_memory(const Run& run, const EstimateWorkspace& w, int rank) noe
   bytes.parameters = states.parameters;
   bytes.gradients = states.gradients;
   bytes.optimizer = states.optimizer;
-  bytes.framework = framework_bytes(run, w.topology);
-  bytes.workspaces = workspace_bytes(run);
+  bytes.framework = overheads.framework;
+  bytes.workspaces = overheads.workspaces;
   fill_activations(run, w, static_cast<std::size_t>(rank), out);
   if (facts.retains_inputs) bytes.retained = std::max(0, stage.layers - 2) * stage.layer_checkpoint;
   bytes.recomputed = recomputed_bytes(run, stage);
@@ -293,34 +298,43 @@ RankMemory rank_memory(const Run& run, const EstimateWorkspace& w, int rank) noe
   return out;
 }
 
-void estimate_memory(const Run& run, const EstimateWorkspace& w, Estimate& out) noexcept {
+void estimate_stage_memory(const Run& run, const EstimateWorkspace& w, std::size_t i, const MemoryOverheads& overheads,
+                           StageEstimate& e) noexcept {
   const int per_rank = schedule::chunks_per_rank(w.spec.shape);
+  const Stage& stage = w.stages[i];
+  e = StageEstimate{};
+  e.stage = static_cast<int>(i);
+  e.layers = stage.layers;
+  e.parameters = whole(stage.weights.held());
+  e.in_flight_chunks = whole(w.simulated.peak_inflight[i]);
+  e.in_flight_microbatches = (e.in_flight_chunks + per_rank - 1) / per_rank;
+  if (w.spec.shape.kind == ScheduleKind::dualpipe) e.in_flight_microbatches = e.in_flight_chunks;
+  const RankMemory rank = rank_memory(run, w, static_cast<int>(i), overheads);
+  e.host_bytes = whole(rank.host_bytes) + whole(rank.offloaded_activations);
+  e.nvme_bytes = whole(rank.nvme_bytes);
+  fill_moments(rank, e);
+  choose_peak(e);
+  fill_reserved(run, w, stage, e);
+}
+
+void estimate_memory(const Run& run, const EstimateWorkspace& w, Estimate& out) noexcept {
+  const MemoryOverheads overheads = memory_overheads(run, w.topology);
   const std::size_t ranks = w.stages.size();
   out.stages.resize(ranks);
   double host = 0, nvme = 0;
   for (std::size_t i = 0; i < ranks; ++i) {
-    const Stage& stage = w.stages[i];
     StageEstimate& e = out.stages[i];
-    e = StageEstimate{};
-    e.stage = static_cast<int>(i);
-    e.layers = stage.layers;
-    e.parameters = whole(stage.weights.held());
-    e.in_flight_chunks = whole(w.simulated.peak_inflight[i]);
-    e.in_flight_microbatches = (e.in_flight_chunks + per_rank - 1) / per_rank;
-    if (w.spec.shape.kind == ScheduleKind::dualpipe) e.in_flight_microbatches = e.in_flight_chunks;
-    e.forward_s = stage.forward_s;
-    e.backward_s = stage.backward_s;
-    const RankMemory rank = rank_memory(run, w, static_cast<int>(i));
-    e.host_bytes = whole(rank.host_bytes) + whole(rank.offloaded_activations);
-    e.nvme_bytes = whole(rank.nvme_bytes);
-    fill_moments(rank, e);
-    choose_peak(e);
-    fill_reserved(run, w, stage, e);
+    estimate_stage_memory(run, w, i, overheads, e);
+    e.forward_s = w.stages[i].forward_s;
+    e.backward_s = w.stages[i].backward_s;
     host += static_cast<double>(e.host_bytes);
     nvme += static_cast<double>(e.nvme_bytes);
   }
   if (run.training.framework == Framework::dp && run.num_gpus > 1) add_data_parallel_replicas(run, w, out);
+  conclude_memory(run, host, nvme, ranks, out);
+}
 
+void conclude_memory(const Run& run, double host, double nvme, std::size_t ranks, Estimate& out) noexcept {
   out.capacity_bytes = static_cast<std::int64_t>(run.cluster.gpu.memory_cuda_bytes);
   out.peak_bytes = -1;
   out.headroom_bytes = 0;

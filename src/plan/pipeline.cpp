@@ -67,10 +67,8 @@ double boundary_bytes(const Run& run) noexcept {
   return width * tokens * static_cast<double>(run.model.hidden_size) / cut;
 }
 
-void run_pipeline(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept {
+void build_pipeline_spec(const Run& run, EstimateWorkspace& w) noexcept {
   const int p = run.parallel.pipeline;
-  out.pipeline.schedule = run.parallel.schedule;
-  out.pipeline.num_microbatches = run.microbatches();
   w.spec.forward = w.forward;
   w.spec.backward = w.backward;
   w.spec.weight = w.weight;
@@ -91,16 +89,41 @@ void run_pipeline(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept 
     const bool blocks = plain && run.training.framework != Framework::fsdp;
     if (blocks || !run.training.overlap.p2p) w.spec.p2p_mode = schedule::P2pMode::exposed;
   }
+}
+
+namespace {
+
+/// Runs the step in whatever way suits it; `simulate` where neither a single stage nor an extended step does.
+template <class Simulate>
+void run_step(const Run& run, EstimateWorkspace& w, Simulate&& simulate) {
   const double microbatches = static_cast<double>(run.microbatches());
-  if (p == 1) {
+  if (run.parallel.pipeline == 1) {
     run_single_stage(w, microbatches, w.simulated);
   } else if (microbatches * w.spec.shape.virtual_stages() > most_simulated) {
     run_extended(w, microbatches);
   } else {
-    schedule::simulate(w.spec, w.pipeline, w.simulated);
+    simulate(w.spec, w.pipeline, w.simulated);
   }
+}
+
+}  // namespace
+
+void fold_pipeline_memory(const Run& run, EstimateWorkspace& w) noexcept {
+  run_step(run, w, schedule::fold_activations);
+}
+
+void simulate_pipeline(const Run& run, EstimateWorkspace& w) noexcept {
+  run_step(run, w,
+           [](const auto& spec, auto& workspace, auto& result) { schedule::simulate(spec, workspace, result); });
+}
+
+void run_pipeline(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept {
+  out.pipeline.schedule = run.parallel.schedule;
+  out.pipeline.num_microbatches = run.microbatches();
+  build_pipeline_spec(run, w);
+  simulate_pipeline(run, w);
   out.pipeline.ideal_bubble_fraction =
-      p > 1 ? schedule::ideal_bubble_fraction(w.spec.shape, w.ideal, w.ideal_result) : 0.0;
+      run.parallel.pipeline > 1 ? schedule::ideal_bubble_fraction(w.spec.shape, w.ideal, w.ideal_result) : 0.0;
 }
 
 }  // namespace shardplan

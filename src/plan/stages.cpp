@@ -31,11 +31,6 @@ void add_unit(const Unit& unit, double times, Stage& stage) noexcept {
   Unit& total = stage.total;
   stage.weights.dense += unit.weights.dense.times(times);
   stage.weights.expert += unit.weights.expert.times(times);
-  stage.states.parameters += times * unit.states.parameters;
-  stage.states.gradients += times * unit.states.gradients;
-  stage.states.optimizer += times * unit.states.optimizer;
-  stage.states.moments += times * unit.states.moments;
-  stage.states.paged += times * unit.states.paged;
   total.matrix_step.add(unit.matrix_step, times);
   total.flop.forward += times * unit.flop.forward;
   total.flop.recompute += times * unit.flop.recompute;
@@ -65,9 +60,16 @@ void add_time(const Unit& unit, double times, double per_microbatch_s, Chunk& ch
   chunk.weight_gradient_s += times * unit.time.weight_gradient_s;
 }
 
+/// Units of a chunk in a row that are alike; their states are summed once the sharding is known.
+void note_units(const Unit& unit, int count, EstimateWorkspace& w, Chunk& chunk) {
+  w.unit_runs.push_back({&unit, count});
+  ++chunk.unit_runs;
+}
+
 /// A kind's layers of one chunk.
-void add_layers(const Unit& unit, int count, Chunk& chunk, Stage& stage) noexcept {
+void add_layers(const Unit& unit, int count, EstimateWorkspace& w, Chunk& chunk, Stage& stage) noexcept {
   add_unit(unit, count, stage);
+  note_units(unit, count, w, chunk);
   add_time(unit, count, 0, chunk);
   const double elements = unit.weights.held();
   stage.largest_layer = std::max(stage.largest_layer, elements);
@@ -81,12 +83,20 @@ void add_layers(const Unit& unit, int count, Chunk& chunk, Stage& stage) noexcep
   }
 }
 
-void fill_chunk(const Run& run, const EstimateWorkspace& w, Chunk& chunk, Stage& stage) noexcept {
+/// One of the model's ends.
+void add_end(const Unit& unit, EstimateWorkspace& w, Chunk& chunk, Stage& stage) noexcept {
+  add_unit(unit, 1, stage);
+  note_units(unit, 1, w, chunk);
+  add_time(unit, 1, 0, chunk);
+}
+
+void fill_chunk(const Run& run, EstimateWorkspace& w, Chunk& chunk, Stage& stage) noexcept {
   const Model& model = run.model;
   const Recompute& recompute = run.training.recompute;
   const bool every_k = recompute.mode == RecomputeMode::every_k;
   const bool first_n = recompute.mode == RecomputeMode::first_n;
   const double elements_before = stage.weights.held();
+  chunk.first_unit_run = w.unit_runs.size();
   int layer = chunk.first_layer;
   const int end = chunk.first_layer + chunk.layers;
   while (layer < end) {
@@ -101,7 +111,7 @@ void fill_chunk(const Run& run, const EstimateWorkspace& w, Chunk& chunk, Stage&
     }
     const Unit& unit = frozen_input ? w.frozen_input[kind] : left_alone ? w.not_recomputed[kind] : w.kinds[kind];
     const int count = next - layer;
-    add_layers(unit, count, chunk, stage);
+    add_layers(unit, count, w, chunk, stage);
     double kept = count * unit.bytes.kept;
     if (every_k) {
       // One checkpoint per segment: at offsets 0, k, 2k, ... of the chunk.
@@ -117,22 +127,18 @@ void fill_chunk(const Run& run, const EstimateWorkspace& w, Chunk& chunk, Stage&
   stage.layers += chunk.layers;
   const Ends& ends = w.ends;
   if (chunk.has_embedding) {
-    add_unit(ends.embedding, 1, stage);
-    add_time(ends.embedding, 1, 0, chunk);
+    add_end(ends.embedding, w, chunk, stage);
     chunk.kept += ends.embedding.bytes.kept;
     stage.root += ends.embedding.weights.dense.held();
     stage.has_embedding = true;
   }
   if (chunk.has_head) {
     if (ends.mtp.time.forward_s > 0) {
-      add_unit(ends.mtp, 1, stage);
-      add_time(ends.mtp, 1, 0, chunk);
+      add_end(ends.mtp, w, chunk, stage);
       chunk.kept += ends.mtp.bytes.kept;
     }
-    add_unit(ends.final_norm, 1, stage);
-    add_time(ends.final_norm, 1, 0, chunk);
-    add_unit(ends.head, 1, stage);
-    add_time(ends.head, 1, 0, chunk);
+    add_end(ends.final_norm, w, chunk, stage);
+    add_end(ends.head, w, chunk, stage);
     stage.root += ends.final_norm.weights.dense.held() + ends.head.weights.dense.held();
     stage.has_head = true;
   }
@@ -142,9 +148,44 @@ void fill_chunk(const Run& run, const EstimateWorkspace& w, Chunk& chunk, Stage&
   chunk.backward_s += per_microbatch / 2;
 }
 
+/// The states of a chunk's units, each rounded for itself.
+void add_states(const EstimateWorkspace& w, const Chunk& chunk, StateBytes& states) noexcept {
+  for (std::size_t i = chunk.first_unit_run; i < chunk.first_unit_run + chunk.unit_runs; ++i) {
+    const double times = w.unit_runs[i].count;
+    const StateBytes& unit = w.unit_runs[i].unit->states;
+    states.parameters += times * unit.parameters;
+    states.gradients += times * unit.gradients;
+    states.optimizer += times * unit.optimizer;
+    states.moments += times * unit.moments;
+    states.paged += times * unit.paged;
+  }
+}
+
 }  // namespace
 
 void build_stages(const Run& run, EstimateWorkspace& w) noexcept {
+  build_chunks(run, w);
+  build_stage_states(run, w);
+}
+
+void build_stage_states(const Run& run, EstimateWorkspace& w) noexcept {
+  for (std::size_t rank = 0; rank < w.stages.size(); ++rank) build_stage_states(run, w, rank);
+}
+
+void build_stage_states(const Run& run, EstimateWorkspace& w, std::size_t rank) noexcept {
+  Stage& stage = w.stages[rank];
+  stage.states = StateBytes{};
+  if (rounds_per_unit(run.training.framework)) {
+    const std::size_t per_rank = static_cast<std::size_t>(schedule::chunks_per_rank(w.spec.shape));
+    for (std::size_t c = rank * per_rank; c < (rank + 1) * per_rank; ++c) add_states(w, w.chunks[c], stage.states);
+  } else {
+    stage.states = state_bytes(w.rule, stage.weights, *w.optimizer);
+  }
+  const bool one_layer = w.optimizer->form == StateForm::block_coordinate && !run.training.peft.active();
+  if (one_layer) stage.states += active_layer_bytes(w.rule, stage.largest_layer);
+}
+
+void build_chunks(const Run& run, EstimateWorkspace& w) noexcept {
   const schedule::Shape shape = shape_of(run);
   const int ranks = shape.p, per_rank = schedule::chunks_per_rank(shape), virtual_stages = shape.virtual_stages();
   w.spec.shape = shape;
@@ -156,6 +197,7 @@ void build_stages(const Run& run, EstimateWorkspace& w) noexcept {
   }
   w.chunks.assign(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(per_rank), Chunk{});
   w.stages.resize(static_cast<std::size_t>(ranks));
+  w.unit_runs.clear();
   w.forward.resize(static_cast<std::size_t>(virtual_stages));
   w.backward.resize(static_cast<std::size_t>(virtual_stages));
   w.weight.resize(static_cast<std::size_t>(virtual_stages));
@@ -179,12 +221,6 @@ void build_stages(const Run& run, EstimateWorkspace& w) noexcept {
       w.activation[vs] = chunk.kept;
       stage.forward_s += chunk.forward_s;
       stage.backward_s += chunk.backward_s;
-    }
-    if (!rounds_per_unit(run.training.framework)) {
-      stage.states = state_bytes(w.rule, stage.weights, *w.optimizer);
-    }
-    if (w.optimizer->form == StateForm::block_coordinate && !run.training.peft.active()) {
-      stage.states += active_layer_bytes(w.rule, stage.largest_layer);
     }
   }
 }

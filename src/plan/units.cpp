@@ -309,6 +309,11 @@ void build_units(const Run& run, EstimateWorkspace& w) noexcept {
     if (partly) w.not_recomputed[i] = layer_unit(run, w, kind, false, Recompute{});
   }
   build_ends(run, w);
+  build_unit_states(run, w);
+}
+
+void build_unit_states(const Run& run, EstimateWorkspace& w) noexcept {
+  w.rule = state_rule(run);
   if (!rounds_per_unit(run.training.framework)) return;
   const auto fill = [&](Unit& unit) { unit.states = state_bytes(w.rule, unit.weights, *w.optimizer); };
   for (Unit& unit : w.kinds) fill(unit);

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "timeline_parts.hpp"
+#include "xml.hpp"
 
 namespace shardplan::report {
 namespace {
@@ -27,19 +28,6 @@ std::string_view fill_of(const Piece& piece) {
   }
 }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string timeline_svg(const schedule::StepView& step, const TimelineOptions& options) {
@@ -59,7 +47,7 @@ std::string timeline_svg(const schedule::StepView& step, const TimelineOptions& 
       "font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
       left + width + 80, height);
   add("<text x=\"8\" y=\"22\" font-size=\"14\">{}, p = {}, m = {}: {}</text>\n", name(step.spec.shape.kind),
-      step.spec.shape.p, step.spec.shape.m, escaped(summary_of(step, options)));
+      step.spec.shape.p, step.spec.shape.m, xml_text(summary_of(step, options)));
   for (int rank = 0; rank < step.ranks(); ++rank) {
     const double y = top + row * rank;
     add("<text x=\"8\" y=\"{:.1f}\">stage {}</text>\n", y + 15, rank);
@@ -71,11 +59,11 @@ std::string timeline_svg(const schedule::StepView& step, const TimelineOptions& 
       const double wide = x(piece.end) - begin;
       add("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.0f}\" fill=\"{}\" stroke=\"#ffffff\" "
           "stroke-width=\"0.4\"><title>{} {}-{}</title></rect>\n",
-          begin, y, wide, block, fill_of(piece), escaped(piece.label), time_text(piece.start, options),
+          begin, y, wide, block, fill_of(piece), xml_text(piece.label), time_text(piece.start, options),
           time_text(piece.end, options));
       if (wide < letter_width * static_cast<double>(piece.label.size()) + 3) continue;
       add("<text x=\"{:.2f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", begin + wide / 2, y + 15,
-          escaped(piece.label));
+          xml_text(piece.label));
     }
     const double floor = y + block + curve;
     std::string path = fmt::format("M{:.2f} {:.1f}", x(from), floor);

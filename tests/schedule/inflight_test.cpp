@@ -97,3 +97,25 @@ TEST_CASE("a heavy chunk decides when the peak is") {
 }
 
 }  // namespace
+
+TEST_CASE("activations folded alone are those of the simulation, however many rounds are alike") {
+  const auto kind = static_cast<ScheduleKind>(GENERATE(range(0, static_cast<int>(kinds))));
+  Random random(91 + static_cast<unsigned>(kind));
+  PipelineWorkspace workspace;
+  PipelineResult simulated, folded;
+  for (int round = 0; round < 200; ++round) {
+    const Shape shape = random.shape(kind, 6, 150);
+    Times times = random.times(shape);
+    if (random.coin()) std::fill(times.bytes.begin(), times.bytes.end(), 3.0);
+    if (random.coin()) times.bytes.front() = 0.1;  // no whole number: nothing may be left out
+    const PipelineSpec spec = times.spec(shape);
+    simulate(spec, workspace, simulated);
+    fold_activations(spec, workspace, folded);
+    CAPTURE(name(kind), shape.p, shape.m, shape.v, shape.group);
+    CHECK(folded.peak_inflight == simulated.peak_inflight);
+    CHECK(folded.peak_bytes == simulated.peak_bytes);
+    CHECK(folded.forward_bytes == simulated.forward_bytes);
+    CHECK(folded.backward_bytes == simulated.backward_bytes);
+    CHECK(folded.peak_live == simulated.peak_live);
+  }
+}

@@ -122,11 +122,10 @@ struct StackMemory {
 
 /// Constants of the step time that belong to the software.
 struct StackTiming {
-  bool measured = false;               ///< fitted to steps of this stack; false: taken over from a related one
-  double elementwise_factor = 1.0;     ///< on the element-wise HBM bytes, under torch.compile where it is used
-  double uncompiled_factor = 1.0;      ///< on top of it, without torch.compile
-  double layout_copy_bytes_per_h = 0;  ///< eager Megatron's transposes, bytes per token and hidden element
-  double host_forward_s = 4e-4;        ///< launch floor per layer and microbatch
+  bool measured = false;            ///< fitted to steps of this stack; false: taken over from a related one
+  double elementwise_factor = 1.0;  ///< on the element-wise HBM bytes, under torch.compile where it is used
+  double uncompiled_factor = 1.0;   ///< on top of it, without torch.compile
+  double host_forward_s = 4e-4;     ///< launch floor per layer and microbatch
   double host_backward_s = 6e-4;
   double host_per_microbatch_s = 0;
   double host_tensor_parallel_s = 0;  ///< more per layer, microbatch and direction where tensor > 1

@@ -37,6 +37,9 @@ JsonPosition position_of(const JsonText& document, std::string_view pointer);
 /// The number at a JSON pointer as the file writes it.
 std::string text_at(const JsonText& document, std::string_view pointer);
 
+/// Whether the document has a value at a JSON pointer that is not null.
+bool states(const JsonText& document, std::string_view pointer);
+
 /// Fills line and column of the problems of this document that have none: at the key for an unknown field, else at the
 /// value. One pass over the text however many problems there are.
 void locate(const JsonText& document, Diagnostics& problems);

@@ -31,6 +31,7 @@ struct ReadRun {
   std::vector<std::string> files;  ///< that were read beside the run file itself
   std::vector<std::string> notes;  ///< for standard error: what was done beyond the letter of the input
   Diagnostics problems;            ///< sorted by place; of flags last
+  bool readable = false;           ///< everything stated could be read: the problems are rules that the run breaks
 
   bool ok() const noexcept { return problems.empty(); }
 };
@@ -46,6 +47,9 @@ ReadRun read_run(const RunInput& input, const CatalogSource& catalog);
 /// were not stated. `model` and `cluster` are JSON values as stated.
 std::string resolved_run_json(const plan::Draft& draft, const Run& run, std::string_view model,
                               std::string_view cluster);
+
+/// Whether a document has fields that only run files have, or names their schema.
+bool looks_like_run(const JsonText& text);
 
 /// A run file's text as input, for tests and examples: a file called run.json.
 RunInput run_input_from_json(std::string_view json);

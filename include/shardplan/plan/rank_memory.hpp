@@ -138,6 +138,6 @@ struct RankMemory {
 };
 
 /// For a workspace whose pipeline has run.
-RankMemory rank_memory(const Run& run, const EstimateWorkspace& w, int rank) noexcept;
+RankMemory rank_memory(const Run& run, const EstimateWorkspace& w, int rank, const MemoryOverheads& overheads) noexcept;
 
 }  // namespace shardplan

@@ -64,6 +64,12 @@ struct Ends {
   double logits = 0;             ///< elements of this rank's logits
 };
 
+/// Units in a row that share everything.
+struct UnitRun {
+  const Unit* unit = nullptr;
+  int count = 0;
+};
+
 /// A model chunk on a rank.
 struct Chunk {
   int stage = 0;  ///< virtual stage, model order
@@ -77,6 +83,8 @@ struct Chunk {
   double forward_s = 0;   ///< with exposed communication
   double backward_s = 0;
   double weight_gradient_s = 0;
+  std::size_t first_unit_run = 0;  ///< of EstimateWorkspace::unit_runs
+  std::size_t unit_runs = 0;
 };
 
 struct Stage {
@@ -109,6 +117,7 @@ struct EstimateWorkspace {
   std::vector<Unit> not_recomputed;  ///< by layer kind, where full:N leaves a layer alone
   Ends ends;
   std::vector<int> first_layers;                              ///< of each virtual stage
+  std::vector<UnitRun> unit_runs;                             ///< what the chunks are made of, chunk by chunk
   std::vector<Chunk> chunks;                                  ///< rank by rank
   std::vector<Stage> stages;                                  ///< rank by rank
   std::vector<double> forward, backward, weight, activation;  ///< per virtual stage
@@ -146,6 +155,32 @@ void estimate_communication(const Run& run, EstimateWorkspace& w, Estimate& out)
 void estimate_memory(const Run& run, const EstimateWorkspace& w, Estimate& out) noexcept;
 void estimate_time(const Run& run, const EstimateWorkspace& w, Estimate& out) noexcept;
 void estimate_throughput(const Run& run, const EstimateWorkspace& w, Estimate& out) noexcept;
+
+// Parts of these steps, for a search that changes only what they depend on. The topology is of the workspace.
+
+/// What sharding decides of build_units: the rule and, where shards are rounded per unit, each unit's states.
+void build_unit_states(const Run& run, EstimateWorkspace& w) noexcept;
+/// build_stages without the states, and the states.
+void build_chunks(const Run& run, EstimateWorkspace& w) noexcept;
+void build_stage_states(const Run& run, EstimateWorkspace& w) noexcept;
+void build_stage_states(const Run& run, EstimateWorkspace& w, std::size_t rank) noexcept;
+/// What run_pipeline simulates; of the simulation what no time decides, the activations in flight; all of it.
+void build_pipeline_spec(const Run& run, EstimateWorkspace& w) noexcept;
+void fold_pipeline_memory(const Run& run, EstimateWorkspace& w) noexcept;
+void simulate_pipeline(const Run& run, EstimateWorkspace& w) noexcept;
+
+/// What estimate_memory reads once for all stages.
+struct MemoryOverheads {
+  double framework = 0;
+  double workspaces = 0;
+};
+MemoryOverheads memory_overheads(const Run& run, const Topology& topology) noexcept;
+/// One rank's memory: every field of `out` but the times.
+void estimate_stage_memory(const Run& run, const EstimateWorkspace& w, std::size_t rank,
+                           const MemoryOverheads& overheads, StageEstimate& out) noexcept;
+/// The run's memory from its stages': what fits, and where it is tightest. `host_bytes`, `nvme_bytes`: sums over
+/// the ranks.
+void conclude_memory(const Run& run, double host_bytes, double nvme_bytes, std::size_t ranks, Estimate& out) noexcept;
 
 /// Estimates a legal run, reusing the workspace's and the result's buffers.
 void estimate(const Run& run, EstimateWorkspace& workspace, Estimate& out) noexcept;

@@ -14,6 +14,7 @@ struct Style {
   bool color = false;  ///< SGR colours; without them the text is the same bytes everywhere
   bool ascii = false;  ///< no character beyond ASCII
   Units units = Units::gib;
+  bool palette = false;  ///< the terminal has 256 colours: heat maps may use them
 };
 
 /// What a piece of text means. Colour repeats a meaning that the words carry, it never is the only carrier.
@@ -31,10 +32,18 @@ enum class Role : std::uint8_t {
   activations,
   transient,
   communication,
-  framework
+  framework,
+  // Cells of a heat map, from the worst to the best: backgrounds, for terminals of 256 colours.
+  heat1,
+  heat2,
+  heat3,
+  heat4,
+  heat5,
+  heat6
 };
 
-/// Parameters of the SGR escape ("1;32"), from the 16 ANSI colours so that the user's theme decides. Empty for plain.
+/// Parameters of the SGR escape ("1;32"), from the 16 ANSI colours so that the user's theme decides, the heat
+/// map's apart. Empty for plain.
 std::string_view sgr(Role role) noexcept;
 
 }  // namespace shardplan::report

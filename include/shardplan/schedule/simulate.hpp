@@ -119,6 +119,10 @@ void simulate(const PipelineSpec& spec, PipelineWorkspace& workspace, PipelineRe
 /// The same, and every op's times. workspace.program names the ops (for_each_op).
 void simulate(const PipelineSpec& spec, PipelineWorkspace& workspace, PipelineResult& result, Timeline& timeline);
 
+/// Of a simulation what no time decides: peak_inflight, peak_bytes, forward_bytes, backward_bytes and peak_live. The
+/// other results are left as they were.
+void fold_activations(const PipelineSpec& spec, PipelineWorkspace& workspace, PipelineResult& result) noexcept;
+
 }  // namespace shardplan::schedule
 
 namespace shardplan {

@@ -1,0 +1,32 @@
+// What runs were before: the other side of `check --baseline`.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shardplan/core/diagnostic.hpp"
+#include "shardplan/io/overrides.hpp"
+#include "shardplan/plan/check.hpp"
+
+namespace shardplan::cli {
+
+/// A folder that holds the run files under the same paths or names, the output of an earlier `check --json`, or one run
+/// file that every run is compared with.
+class Baseline {
+ public:
+  /// `overrides`: the flags of the runs that are checked; they hold for the baseline's files too.
+  static Result<Baseline> open(const std::string& place, const std::vector<io::Override>& overrides);
+
+  /// The figures of the run file at `path`; nothing where the baseline has none that can be read.
+  std::optional<plan::Figures> of(const std::string& path) const;
+
+ private:
+  std::string folder_;
+  std::vector<io::Override> overrides_;
+  std::map<std::string, plan::Figures> figures_;
+  std::optional<plan::Figures> one_;
+};
+
+}  // namespace shardplan::cli

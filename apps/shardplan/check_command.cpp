@@ -1,0 +1,181 @@
+// `shardplan check`: does every run file fit and meet its `require` block?
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "baseline.hpp"
+#include "check_files.hpp"
+#include "command.hpp"
+#include "fixes.hpp"
+#include "overrides.hpp"
+#include "shardplan/catalog/catalog.hpp"
+#include "shardplan/io/check_json.hpp"
+#include "shardplan/io/run_file.hpp"
+#include "shardplan/plan/check.hpp"
+#include "shardplan/report/check_machine.hpp"
+#include "shardplan/report/check_text.hpp"
+
+namespace shardplan::cli {
+namespace {
+
+using plan::CheckedRun;
+using plan::CheckStatus;
+
+constexpr std::array check_flags = {
+    Flag{"baseline", "", ValueKind::text, FlagGroup::command, "DIR|REF.json",
+         "what changed since: a folder of run files, an earlier check --json, or a run file", "reference base compare"},
+};
+constexpr std::array<std::string_view, 3> pictures = {"github", "junit", "sarif"};
+
+/// Judges run files one by one; buffers are kept from one to the next.
+class Checker {
+ public:
+  Checker(std::vector<io::Override> overrides, const Baseline* baseline, report::Units units)
+      : overrides_(std::move(overrides)), baseline_(baseline), units_(units) {}
+
+  CheckedRun check(const std::string& path) {
+    CheckedRun checked;
+    checked.path = path == "-" ? "<stdin>" : path;
+    checked.compared = baseline_ != nullptr;
+    io::RunInput input;
+    Result<io::JsonText> text = io::read_json(path);
+    if (!text.ok()) return rejected(std::move(checked), std::move(text.problems));
+    input.text = std::move(text.value);
+    input.overrides = overrides_;
+    io::ReadRun read = io::read_run(input, catalog::builtin_catalog());
+    if (!read.ok()) return rejected(std::move(checked), std::move(read.problems));
+    for (const std::string& note : read.notes) notes_.push_back(note);
+    estimate(read.run, estimate_);
+    judge(read, *input.text, checked);
+    if (baseline_ != nullptr) checked.baseline = baseline_->of(path);
+    return checked;
+  }
+
+  std::vector<std::string>& notes() noexcept { return notes_; }
+
+ private:
+  static CheckedRun rejected(CheckedRun checked, Diagnostics problems) {
+    checked.status = CheckStatus::error;
+    checked.problems = std::move(problems);
+    return checked;
+  }
+
+  void judge(const io::ReadRun& read, const io::JsonText& text, CheckedRun& checked) {
+    const std::vector<plan::Verdict> verdicts = plan::judge(read.run.require, estimate_);
+    for (const plan::Verdict& verdict : verdicts) {
+      if (!verdict.holds) checked.status = CheckStatus::fail;
+      const io::JsonPosition place = io::position_of(text, fmt::format("/require/{}", name(verdict.requirement)));
+      checked.requirements.push_back({verdict, place.key_line, place.key_column});
+    }
+    checked.figures = plan::figures_of(estimate_);
+    if (!estimate_.fits) checked.over = report::over_text(read.run, estimate_, units_);
+    if (checked.status != CheckStatus::fail) return;
+    if (auto fix = cheapest_fix(read.draft, read.run, estimate_, verdicts, units_, catalog::builtin_catalog())) {
+      checked.fix = std::move(fix->flags);
+      checked.fix_effect = std::move(fix->effect);
+    }
+  }
+
+  std::vector<io::Override> overrides_;
+  const Baseline* baseline_;
+  report::Units units_;
+  Estimate estimate_;
+  std::vector<std::string> notes_;
+};
+
+std::string result_of(const std::vector<CheckedRun>& runs, const OutputStyle& style) {
+  if (style.picture == "github") return report::check_github(runs, style.page.units);
+  if (style.picture == "junit") return report::check_junit(runs, style.page.units);
+  if (style.picture == "sarif") return io::check_sarif(runs);
+  switch (style.format) {
+    case Format::json: return io::check_json(runs);
+    case Format::csv: return report::check_csv(runs);
+    case Format::markdown: return report::check_markdown(runs, style.page, style.quiet);
+    case Format::text: break;
+  }
+  return report::check_text(runs, style.page, style.quiet);
+}
+
+/// Flags that would go unheard.
+Diagnostics check_flags_together(const Arguments& arguments, const OutputStyle& style) {
+  if (arguments.words.empty()) {
+    return usage_problem("check takes run files, folders or patterns", "for example shardplan check runs/*.json")
+        .problems;
+  }
+  if (!arguments.has("baseline")) return {};
+  if (!style.picture.empty() || style.format == Format::csv) {
+    return usage_problem(fmt::format("--baseline has no place in {}; text, markdown and json show it",
+                                     style.picture.empty() ? std::string_view("csv") : style.picture))
+        .problems;
+  }
+  if (style.quiet) return usage_problem("-q prints the first line only, where --baseline has no place").problems;
+  return {};
+}
+
+Outcome run_check(const Arguments& arguments, const OutputStyle& style) {
+  Outcome outcome;
+  outcome.problems = check_flags_together(arguments, style);
+  if (!outcome.problems.empty()) return outcome;
+  Result<std::vector<io::Override>> overrides = overrides_of(arguments);
+  outcome.problems = std::move(overrides.problems);
+  if (!outcome.problems.empty()) return outcome;
+
+  Result<Baseline> baseline;
+  if (const auto place = arguments.value("baseline")) {
+    baseline = Baseline::open(std::string(*place), overrides.value);
+    outcome.problems = std::move(baseline.problems);
+    if (!outcome.problems.empty()) return outcome;
+  }
+  CheckFiles files = check_files(arguments.words);
+  const bool reads_stdin = std::count(files.paths.begin(), files.paths.end(), "-") > 0;
+  if (arguments.value("model") == "-" && (reads_stdin || files.paths.size() > 1)) {
+    return usage_problem("--model -: standard input can be read once only");
+  }
+  if (files.paths.empty() && !files.problems.empty()) {
+    outcome.problems = std::move(files.problems);
+    return outcome;
+  }
+
+  Checker checker(std::move(overrides.value), arguments.has("baseline") ? &baseline.value : nullptr, style.page.units);
+  std::vector<CheckedRun> runs;
+  runs.reserve(files.paths.size());
+  for (const std::string& path : files.paths) runs.push_back(checker.check(path));
+  for (Diagnostic& problem : files.problems) {
+    CheckedRun& missing = runs.emplace_back();
+    missing.path = problem.file;
+    missing.status = CheckStatus::error;
+    missing.problems.push_back(std::move(problem));
+  }
+  const plan::CheckCounts counts = plan::count(runs);
+  outcome.status = counts.errors > 0 ? exit_input : counts.failed > 0 ? exit_no : exit_ok;
+  outcome.notes = std::move(files.notes);
+  outcome.notes.insert(outcome.notes.end(), checker.notes().begin(), checker.notes().end());
+  for (const CheckedRun& run : runs) {
+    outcome.rejected.insert(outcome.rejected.end(), run.problems.begin(), run.problems.end());
+  }
+  outcome.result = result_of(runs, style);
+  return outcome;
+}
+
+}  // namespace
+
+Command check_command() {
+  Command command;
+  command.name = "check";
+  command.purpose = Purpose::verify;
+  command.arguments = "RUN.json...";
+  command.summary = "CI: does every run file fit and meet its `require` block? One line a file, and what would help.";
+  command.examples = {"shardplan check runs/", "shardplan check runs/*.json --format junit -o shardplan.xml",
+                      "shardplan check runs/ --baseline main/ --format markdown"};
+  command.flags = {check_flags, run_flags(), output_flags()};
+  command.pictures = pictures;
+  command.exit_zero = "every run passes";
+  command.exit_one = "a run does not fit, or misses a requirement";
+  command.most_words = std::size_t{1} << 20;
+  command.run = run_check;
+  return command;
+}
+
+}  // namespace shardplan::cli

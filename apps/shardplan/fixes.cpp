@@ -1,0 +1,110 @@
+#include "fixes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "changes.hpp"
+#include "shardplan/report/number.hpp"
+#include "shardplan/report/requirement_text.hpp"
+#include "trials.hpp"
+
+namespace shardplan::cli {
+namespace {
+
+using plan::Draft;
+using plan::Field;
+using plan::Requirement;
+using plan::Verdict;
+
+const Tried* fastest_that_meets(const std::vector<Tried>& tried) {
+  const Tried* best = nullptr;
+  for (const Tried& each : tried) {
+    if (each.missed == 0 && (best == nullptr || each.tokens_per_s > best->tokens_per_s)) best = &each;
+  }
+  return best;
+}
+
+/// The changes that alone come nearest, with each other one beside them.
+void try_two(const std::vector<Lever>& levers, Trials& trials, std::vector<Tried>& tried) {
+  constexpr std::size_t most_first = 4;
+  std::vector<std::pair<double, std::size_t>> nearest;
+  std::vector<Tried> alone;
+  for (std::size_t i = 0; i < levers.size(); ++i) {
+    if (trials.run({&levers[i]}, alone)) nearest.emplace_back(alone.back().missed, i);
+  }
+  std::stable_sort(nearest.begin(), nearest.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  nearest.resize(std::min(nearest.size(), most_first));
+  for (std::size_t k = 0; k < nearest.size(); ++k) {
+    for (std::size_t j = 0; j < levers.size(); ++j) {
+      const bool done = std::any_of(nearest.begin(), nearest.begin() + static_cast<std::ptrdiff_t>(k) + 1,
+                                    [&](const auto& each) { return each.second == j; });
+      if (!done) trials.run({&levers[nearest[k].second], &levers[j]}, tried);
+    }
+  }
+}
+
+/// More GPUs, in powers of two of the node, with as little else changed as possible.
+void try_more_gpus(const Draft& draft, const Run& run, Trials& trials, std::vector<Tried>& tried) {
+  constexpr std::int64_t most_gpus = 65536;
+  const int node = run.cluster.gpus_per_node;
+  const std::vector<std::vector<Lever>> ladder = lever_ladder(draft, run);
+  for (std::int64_t gpus = run.num_gpus < node ? node : std::int64_t{run.num_gpus} * 2; gpus <= most_gpus; gpus *= 2) {
+    if (gpus <= run.num_gpus) continue;
+    const Lever more = more_gpus(static_cast<int>(gpus));
+    for (const std::vector<Lever>& rung : ladder) {
+      std::vector<const Lever*> levers = {&more};
+      for (const Lever& lever : rung) levers.push_back(&lever);
+      if (trials.run(levers, tried) && tried.back().missed == 0) return;
+    }
+  }
+}
+
+/// Whether what is missed shrinks with more GPUs: memory and the length of a step do, shares and rates do not.
+bool more_gpus_help(const std::vector<Verdict>& verdicts) {
+  return std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& verdict) {
+    return verdict.holds || verdict.requirement == Requirement::fits ||
+           verdict.requirement == Requirement::min_headroom_gib || verdict.requirement == Requirement::max_step_s;
+  });
+}
+
+/// What changes in what was missed.
+std::string effect_of(const Tried& tried, const Estimate& now, const std::vector<Verdict>& verdicts,
+                      report::Units units) {
+  std::string effect;
+  const auto add = [&](const std::string& text) { effect += (effect.empty() ? "" : ", ") + text; };
+  for (std::size_t i = 0; i < std::min(verdicts.size(), tried.verdicts.size()); ++i) {
+    if (verdicts[i].holds) continue;
+    if (verdicts[i].requirement == Requirement::fits) {
+      const std::int64_t freed = tried.headroom_bytes - now.headroom_bytes;
+      add(now.fits_gpu ? std::string("host memory suffices")
+                       : fmt::format("frees {}", report::size_with_unit(freed, units, 1)));
+    } else {
+      add(report::requirement_value(tried.verdicts[i].requirement, tried.verdicts[i].actual, units));
+    }
+  }
+  return effect;
+}
+
+}  // namespace
+
+std::optional<Fix> cheapest_fix(const Draft& draft, const Run& run, const Estimate& estimate,
+                                const std::vector<Verdict>& verdicts, report::Units units,
+                                const io::CatalogSource& catalog) {
+  // ddp and dp shard nothing: what does not fit there needs another framework, which the change then names.
+  Draft open = draft;
+  const Framework framework = run.training.framework;
+  const bool leave = !estimate.fits && (framework == Framework::ddp || framework == Framework::dp);
+  if (leave && !draft.given.has(Field::stack)) open.given.remove(Field::framework);
+  Trials trials(open, catalog);
+  const std::vector<Lever> levers = single_levers(open, run, false);
+  std::vector<Tried> tried;
+  for (const Lever& lever : levers) trials.run({&lever}, tried);
+  if (fastest_that_meets(tried) == nullptr) try_two(levers, trials, tried);
+  if (fastest_that_meets(tried) == nullptr && more_gpus_help(verdicts)) try_more_gpus(open, run, trials, tried);
+  const Tried* const best = fastest_that_meets(tried);
+  if (best == nullptr) return std::nullopt;
+  return Fix{best->change.flags, effect_of(*best, estimate, verdicts, units)};
+}
+
+}  // namespace shardplan::cli

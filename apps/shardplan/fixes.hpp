@@ -1,0 +1,28 @@
+// The cheapest change after which a run meets everything that it requires.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shardplan/io/catalog_source.hpp"
+#include "shardplan/plan/estimate.hpp"
+#include "shardplan/plan/requirements.hpp"
+#include "shardplan/plan/resolve.hpp"
+#include "shardplan/report/style.hpp"
+
+namespace shardplan::cli {
+
+struct Fix {
+  std::string flags;   ///< to paste
+  std::string effect;  ///< "frees 40.0 GiB, MFU 52.1%"
+};
+
+/// A single change, else a pair, else more GPUs: of those that meet every requirement the fastest, of more GPUs the
+/// fewest. Each is tried, none guessed; nothing where none of what was tried is enough. `verdicts`: of the run as it
+/// is.
+std::optional<Fix> cheapest_fix(const plan::Draft& draft, const Run& run, const Estimate& estimate,
+                                const std::vector<plan::Verdict>& verdicts, report::Units units,
+                                const io::CatalogSource& catalog);
+
+}  // namespace shardplan::cli

@@ -1,0 +1,245 @@
+// `shardplan search`: which layouts fit, and which is best; why the others lose.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <thread>
+
+#include "command.hpp"
+#include "interrupt.hpp"
+#include "search_input.hpp"
+#include "search_reasons.hpp"
+#include "shardplan/io/search_json.hpp"
+#include "shardplan/io/suggest.hpp"
+#include "shardplan/report/number.hpp"
+#include "shardplan/report/search_text.hpp"
+
+namespace shardplan::cli {
+namespace {
+
+constexpr std::array search_flags = {
+    Flag{"objective", "", ValueKind::text, FlagGroup::command, "WHAT",
+         "best is: throughput (the default), price, headroom or gpus", "goal optimize"},
+    Flag{"constraint", "/require", ValueKind::pairs, FlagGroup::command, "KEY=VALUE",
+         "what a layout has to meet, as in require: min_mfu=0.4", "require"},
+    Flag{"why-not", "", ValueKind::pairs, FlagGroup::command, "FIELDS", "explain one layout beside the best: tp=4,pp=8",
+         "why explain"},
+    Flag{"pareto", "", ValueKind::none, FlagGroup::command, "", "all layouts that none beats in time, memory and GPUs",
+         "front", "true"},
+    Flag{"rank", "", ValueKind::none, FlagGroup::command, "", "count how many layouts beat the run as stated", "",
+         "true"},
+    Flag{"sensitivity", "", ValueKind::none, FlagGroup::command, "", "search again with twice of each part of hardware",
+         "hardware", "true"},
+    Flag{"top", "", ValueKind::integer, FlagGroup::command, "K", "layouts to list (10)", "top-k limit"},
+    Flag{"time", "", ValueKind::number, FlagGroup::command, "SECONDS", "stop then, with the best so far", "timeout"},
+    Flag{"threads", "", ValueKind::integer, FlagGroup::command, "N", "threads (all cores)", "jobs cores"},
+    Flag{"detail", "", ValueKind::none, FlagGroup::output, "", "every rule that refused layouts", "verbose details",
+         "true"},
+};
+
+Outcome rejected(Diagnostics problems) {
+  Outcome outcome;
+  outcome.status = exit_input;
+  outcome.problems = std::move(problems);
+  return outcome;
+}
+
+/// A positive number of a flag.
+template <class Number>
+bool read_number(const Arguments& arguments, std::string_view flag, Number most, Number& to, Diagnostics& problems) {
+  const std::optional<std::string_view> text = arguments.value(flag);
+  if (!text) return false;
+  Number value{};
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error != std::errc() || end != text->data() + text->size() || !(value > 0) || value > most) {
+    problems.push_back(
+        usage_problem(fmt::format("--{}: \"{}\" is not a number above 0 and at most {}", flag, *text, most))
+            .problems.front());
+    return false;
+  }
+  to = value;
+  return true;
+}
+
+plan::SearchOptions read_options(const Arguments& arguments, Diagnostics& problems) {
+  plan::SearchOptions options;
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  options.threads = static_cast<int>(std::min(cores, 256U));
+  if (const auto text = arguments.value("objective")) {
+    if (const auto objective = parse_name<plan::Objective>(*text)) {
+      options.objective = *objective;
+    } else {
+      const std::vector<std::string_view> words(names_of<plan::Objective>.begin(), names_of<plan::Objective>.end());
+      problems.push_back(
+          usage_problem(fmt::format("--objective: \"{}\" is not one of throughput, price, headroom, gpus{}", *text,
+                                    io::did_you_mean(*text, words)))
+              .problems.front());
+    }
+  }
+  int top = 10;
+  read_number(arguments, "top", 10'000, top, problems);
+  options.top = static_cast<std::size_t>(top);
+  read_number(arguments, "threads", 256, options.threads, problems);
+  read_number(arguments, "time", 1e6, options.most_s, problems);
+  options.pareto = arguments.has("pareto");
+  return options;
+}
+
+/// A line of standard error that is written over and over while the search lasts.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool shown) : shown_(shown) {}
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ~ProgressLine() { clear(); }
+
+  void show(const plan::SearchProgress& progress) {
+    constexpr double silent_s = 1;
+    if (!shown_ || progress.elapsed_s < silent_s || progress.done == 0) return;
+    const double rate = static_cast<double>(progress.done) / progress.elapsed_s;
+    const double left = static_cast<double>(progress.layouts - progress.done) / rate;
+    std::string line = fmt::format("{:.0f}% of {} layouts, {}/s",
+                                   100.0 * static_cast<double>(progress.done) / static_cast<double>(progress.layouts),
+                                   report::count_text(progress.layouts), report::short_count(rate));
+    if (progress.best) line += fmt::format(", best so far {}", report::seconds_text(progress.best->step_s));
+    line += fmt::format(", about {:.0f} s left", left);
+    write("\r\033[K" + line);
+    drawn_ = true;
+  }
+  void clear() {
+    if (drawn_) write("\r\033[K");
+    drawn_ = false;
+  }
+
+ private:
+  static void write(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
+  }
+  bool shown_;
+  bool drawn_ = false;
+};
+
+std::string render(const plan::SearchReport& report, const OutputStyle& style) {
+  switch (style.format) {
+    case Format::json: return io::search_json(report);
+    case Format::csv: return report::search_csv(report);
+    default: break;
+  }
+  report::SearchTextOptions options;
+  options.style = style.page;
+  options.quiet = style.quiet;
+  options.detail = style.detail;
+  return style.format == Format::markdown ? report::search_markdown(report, options)
+                                          : report::search_text(report, options);
+}
+
+int status_of(const plan::SearchReport& report) {
+  if (Interrupt::pressed().load()) return exit_interrupted;
+  return report.best.empty() ? exit_nothing_fits : exit_ok;
+}
+
+Outcome run_search(const Arguments& arguments, const OutputStyle& style) {
+  Diagnostics problems;
+  plan::SearchOptions options = read_options(arguments, problems);
+  if (!problems.empty()) return rejected(std::move(problems));
+  if (style.format == Format::csv && (arguments.has("why-not") || arguments.has("sensitivity"))) {
+    return usage_problem("--why-not and --sensitivity have no rows in csv", "text, json and markdown show them");
+  }
+  const Interrupt interrupt;
+  SearchInput input = read_search_input(arguments);
+  if (!input.ok()) return rejected(std::move(input.problems));
+  options.require = input.read.run.require;
+  options.stop = &Interrupt::pressed();
+  const bool rank = arguments.has("rank");
+  if (rank && !input.stated) {
+    return usage_problem("--rank: the run as stated is no legal layout, so that it has no place among them",
+                         "shardplan estimate says what is wrong with it");
+  }
+  if (rank) options.rank_of = &input.stated->run;
+
+  plan::SearchReport report;
+  report.objective = options.objective;
+  report.base = input.read.run;
+  report.base.num_gpus = input.space.num_gpus.front();
+  report.gpus_vary = input.space.num_gpus.size() > 1;
+  report.framework_stated =
+      std::none_of(input.input.overrides.begin(), input.input.overrides.end(),
+                   [](const io::Override& o) { return o.pointer == "/training/framework" && o.flag.empty(); });
+  report.batch_stated =
+      std::none_of(input.input.overrides.begin(), input.input.overrides.end(),
+                   [](const io::Override& o) { return o.pointer == "/training/global_batch_size" && o.flag.empty(); });
+  ProgressLine line(isatty(STDERR_FILENO) == 1);
+  options.progress = [&line](const plan::SearchProgress& progress) { line.show(progress); };
+  report.result = plan::search(input.base, input.read.run, input.space, options);
+  line.clear();
+  for (const plan::Found& found : report.result.best) report.best.push_back(plan::row_of(input.base, found));
+  for (const plan::Found& found : report.result.pareto) report.pareto.push_back(plan::row_of(input.base, found));
+  if (report.result.nearest) report.nearest = plan::row_of(input.base, *report.result.nearest);
+  if (input.stated && (!arguments.words.empty() || rank)) {
+    report.file = arguments.words.empty() ? "" : arguments.words.front();
+    plan::SearchRow stated;
+    stated.run = input.stated->run;
+    stated.found.choice = plan::layout_choice_of(stated.run);
+    estimate(stated.run, stated.estimate);
+    report.stated = std::move(stated);
+  }
+
+  Outcome outcome;
+  outcome.notes = input.notes;
+  const bool brief = style.quiet || Interrupt::pressed().load();
+  if (report.best.empty()) {
+    if (!brief && report.result.complete) report.ways = ways_to_fit(input, options);
+  } else {
+    constexpr std::size_t most_neighbours = 6;
+    const plan::SearchRow& best = report.best.front();
+    for (const GivenFlag& given : arguments.flags) {
+      if (given.flag->name != "why-not") continue;
+      Result<plan::WhyNot> why = asked_why_not(input, options, best, given.value);
+      if (!why.ok()) return rejected(std::move(why.problems));
+      report.asked.push_back(std::move(why.value));
+    }
+    if (!brief && style.format != Format::csv) {
+      report.neighbours = plan::neighbours(input.base, best.found.choice, most_neighbours);
+    }
+    if (!brief && arguments.has("sensitivity")) {
+      report.sensitivity = plan::sensitivity_of(input.base, input.read.run, input.space, options, best.found);
+    }
+    report.use = use_line(arguments, input, best.found.choice);
+    io::ReadRun winner = read_layout(input, best.found.choice);
+    if (!winner.ok()) {
+      throw std::logic_error(fmt::format("the best layout does not read back: {}: {}", winner.problems.front().pointer,
+                                         winner.problems.front().message));
+    }
+    outcome.file = winner.run_json + "\n";
+  }
+  outcome.result = render(report, style);
+  outcome.status = status_of(report);
+  return outcome;
+}
+
+}  // namespace
+
+Command search_command() {
+  Command command;
+  command.name = "search";
+  command.purpose = Purpose::ask;
+  command.arguments = "[RUN.json]";
+  command.summary = "Which layouts fit and which is best, over all legal ones, exactly; why the others lose.";
+  command.examples = {"shardplan search run.json",
+                      "shardplan search --model llama-3.1-70b --cluster dgx-h100 --gpus 64..256 --gbs 1024 "
+                      "--objective gpus -o best.json",
+                      "shardplan search run.json --tp 1,2,4,8 --mbs 1..8 --why-not tp=4,pp=8"};
+  command.flags = {run_flags(), output_flags(), search_flags};
+  command.exit_zero = "the best layout is printed";
+  command.exit_nothing = "nothing fits; the nearest layout is printed";
+  command.most_words = 1;
+  command.output_apart = true;
+  command.run = run_search;
+  return command;
+}
+
+}  // namespace shardplan::cli

@@ -1,0 +1,239 @@
+#include "search_reasons.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "ranges.hpp"
+#include "shardplan/catalog/catalog.hpp"
+#include "shardplan/io/suggest.hpp"
+
+namespace shardplan::cli {
+namespace {
+
+using plan::Field;
+
+Diagnostics usage(std::string message, std::string way_out) {
+  return usage_problem(std::move(message), std::move(way_out)).problems;
+}
+
+/// "tp=4,pp=8" as overrides.
+Result<std::vector<io::Override>> fields_of(const std::string& text) {
+  Result<std::vector<io::Override>> result;
+  for (const std::string_view item : list_items(text)) {
+    const std::size_t equals = item.find('=');
+    if (equals == std::string_view::npos || equals == 0) {
+      result.problems =
+          usage(fmt::format("--why-not: \"{}\" is not FIELD=VALUE", item), "for example --why-not tp=4,pp=8");
+      return result;
+    }
+    const std::string_view field = item.substr(0, equals);
+    const std::optional<std::string> pointer = io::field_pointer(field);
+    if (!pointer) {
+      result.problems =
+          usage(fmt::format("--why-not: unknown field \"{}\"{}", field, io::did_you_mean(field, io::field_words())),
+                "a field is tp, parallel.tensor or /parallel/tensor");
+      return result;
+    }
+    result.value.push_back({*pointer, std::string(item.substr(equals + 1)), "--why-not"});
+  }
+  return result;
+}
+
+bool names_field(const std::vector<io::Override>& fields, Field field) {
+  return std::any_of(fields.begin(), fields.end(), [&](const io::Override& o) { return o.pointer == name(field); });
+}
+
+/// The best layout's run file with fields changed. What only fitted the best layout's chunks follows anew.
+io::ReadRun read_changed(const SearchInput& input, const plan::LayoutChoice& best,
+                         const std::vector<io::Override>& fields) {
+  io::RunInput changed = input.input;
+  for (const io::Override& one : overrides_of(best, input.base)) changed.overrides.push_back(one);
+  const auto follow = [&](Field field) { changed.overrides.push_back({std::string(name(field)), "null", ""}); };
+  const bool chunks = names_field(fields, Field::pipeline) || names_field(fields, Field::virtual_pipeline);
+  if (chunks && !input.base.given.has(Field::layers_per_stage)) follow(Field::layers_per_stage);
+  if (names_field(fields, Field::virtual_pipeline) && !names_field(fields, Field::schedule)) follow(Field::schedule);
+  if (names_field(fields, Field::fsdp)) follow(Field::zero_stage);
+  if (names_field(fields, Field::zero_stage)) follow(Field::fsdp);
+  if (names_field(fields, Field::tensor) && !names_field(fields, Field::sequence_parallel)) {
+    follow(Field::sequence_parallel);
+  }
+  changed.overrides.insert(changed.overrides.end(), fields.begin(), fields.end());
+  return io::read_run(changed, catalog::builtin_catalog());
+}
+
+/// The space with fields fixed, as the search's own flags would.
+std::optional<plan::SearchSpace> restricted(const SearchInput& input, const std::vector<io::Override>& fields) {
+  plan::SearchSpace space = input.space;
+  for (const io::Override& field : fields) {
+    const Result<std::vector<std::int64_t>> numbers = parse_integers("--why-not", field.value, 0);
+    const auto degree = [&](std::optional<std::vector<int>>& to) {
+      if (numbers.ok() && numbers.value.size() == 1) to = std::vector<int>{static_cast<int>(numbers.value.front())};
+    };
+    if (field.pointer == name(Field::tensor)) {
+      degree(space.tensor);
+    } else if (field.pointer == name(Field::pipeline)) {
+      degree(space.pipeline);
+    } else if (field.pointer == name(Field::virtual_pipeline)) {
+      degree(space.virtual_pipeline);
+    } else if (field.pointer == name(Field::context)) {
+      degree(space.context);
+    } else if (field.pointer == name(Field::expert)) {
+      degree(space.expert);
+    } else if (field.pointer == name(Field::expert_tensor)) {
+      degree(space.expert_tensor);
+    } else if (field.pointer == name(Field::data)) {
+      degree(space.data);
+    } else if (field.pointer == name(Field::zero_stage)) {
+      degree(space.zero);
+      space.fsdp.reset();
+    } else if (field.pointer == name(Field::micro_batch_size)) {
+      space.micro_batch = numbers.value;
+    } else if (field.pointer == name(Field::schedule)) {
+      if (const auto kind = parse_name<ScheduleKind>(field.value)) space.schedule = std::vector<ScheduleKind>{*kind};
+    } else if (field.pointer == name(Field::fsdp)) {
+      if (const auto mode = parse_name<Fsdp>(field.value)) space.fsdp = std::vector<Fsdp>{*mode};
+      space.zero.reset();
+    } else {
+      return std::nullopt;
+    }
+  }
+  return space;
+}
+
+}  // namespace
+
+Result<plan::WhyNot> asked_why_not(const SearchInput& input, const plan::SearchOptions& options,
+                                   const plan::SearchRow& best, const std::string& text) {
+  Result<plan::WhyNot> result;
+  const Result<std::vector<io::Override>> fields = fields_of(text);
+  if (!fields.ok()) {
+    result.problems = fields.problems;
+    return result;
+  }
+  io::ReadRun read = read_changed(input, best.found.choice, fields.value);
+  if (read.ok()) {
+    Estimate estimate;
+    shardplan::estimate(read.run, estimate);
+    result.value = plan::why_not(best.run, best.estimate, std::move(read.run), std::move(estimate), text);
+    return result;
+  }
+  if (const std::optional<plan::SearchSpace> space = restricted(input, fields.value)) {
+    plan::SearchOptions again = options;
+    again.top = 1;
+    again.pareto = false;
+    again.rank_of = nullptr;
+    again.progress = nullptr;
+    const plan::SearchResult found = plan::search(input.base, input.read.run, *space, again);
+    const std::optional<plan::Found> other = found.best.empty() ? found.nearest : std::optional(found.best.front());
+    if (other) {
+      plan::SearchRow row = plan::row_of(input.base, *other);
+      const std::string change = fmt::format("{} (the best of its {} layouts: {})", text, found.counts.layouts,
+                                             plan::flags_between(best.found.choice, row.found.choice));
+      result.value = plan::why_not(best.run, best.estimate, std::move(row.run), std::move(row.estimate), change);
+      return result;
+    }
+  }
+  result.value.change = text;
+  result.value.verdict = plan::WhyNot::Verdict::illegal;
+  result.value.reason =
+      fmt::format("no legal layout: {}: {}", read.problems.front().pointer, read.problems.front().message);
+  return result;
+}
+
+std::vector<plan::WayToFit> ways_to_fit(const SearchInput& input, const plan::SearchOptions& options) {
+  std::vector<plan::WayToFit> ways;
+  plan::SearchOptions again = options;
+  again.top = 1;
+  again.pareto = false;
+  again.rank_of = nullptr;
+  again.progress = nullptr;
+  const auto stopped = [&] { return options.stop != nullptr && options.stop->load(); };
+  const auto try_space = [&](const std::string& flags, const plan::Draft& base, const Run& run,
+                             const plan::SearchSpace& space) {
+    const plan::SearchResult found = plan::search(base, run, space, again);
+    if (found.best.empty()) return false;
+    ways.push_back({flags, plan::row_of(base, found.best.front())});
+    return true;
+  };
+  constexpr int most_doublings = 6;
+  plan::SearchSpace space = input.space;
+  const int most_gpus = space.num_gpus.back();
+  for (int i = 0, gpus = most_gpus; i < most_doublings && gpus <= 32768 && !stopped(); ++i) {
+    gpus *= 2;
+    const int node = input.read.run.cluster.gpus_per_node;
+    if (gpus > node && gpus % node != 0) gpus = (gpus + node - 1) / node * node;
+    space.num_gpus = {gpus};
+    if (try_space(fmt::format("--gpus {}", gpus), input.base, input.read.run, space)) break;
+  }
+  if (input.space.offload && !stopped()) {
+    plan::SearchSpace host = input.space;
+    host.offload.reset();
+    try_space("--offload free", input.base, input.read.run, host);
+  }
+  constexpr std::int64_t shortest = 256;
+  for (std::int64_t seq = input.read.run.training.seq_length / 2; seq >= shortest && !stopped(); seq /= 2) {
+    plan::Draft base = input.base;
+    base.run.training.seq_length = seq;
+    Run run = input.read.run;
+    run.training.seq_length = seq;
+    if (try_space(fmt::format("--seq {}", seq), base, run, input.space)) break;
+  }
+  return ways;
+}
+
+std::string use_line(const Arguments& arguments, const SearchInput& input, const plan::LayoutChoice& choice) {
+  std::string line = "shardplan estimate";
+  for (const std::string& word : arguments.words) line += " " + word;
+  const auto quoted = [](const std::string& value) {
+    const bool plain = value.find_first_of(" '\"{}[]*$&|;<>()\\") == std::string::npos && !value.empty();
+    return plain ? value : fmt::format("'{}'", value);
+  };
+  for (const GivenFlag& given : arguments.flags) {
+    const Flag& flag = *given.flag;
+    if (flag.group == FlagGroup::command || flag.group == FlagGroup::output) continue;
+    std::string_view pointer = flag.pointer;
+    std::optional<std::string> of_set;
+    if (flag.kind == ValueKind::any_field) {
+      of_set = io::field_pointer(std::string_view(given.value).substr(0, given.value.find('=')));
+      if (of_set) pointer = *of_set;
+    }
+    const bool kept = std::any_of(input.input.overrides.begin(), input.input.overrides.end(),
+                                  [&](const io::Override& o) { return o.pointer == pointer && !o.flag.empty(); });
+    if (!kept) continue;
+    line += flag.kind == ValueKind::none ? fmt::format(" --{}", flag.name)
+                                         : fmt::format(" --{} {}", flag.name, quoted(given.value));
+  }
+  const plan::FieldSet given = input.stated ? input.stated->draft.given : plan::FieldSet();
+  for (const io::Override& one : input.input.overrides) {
+    if (!one.flag.empty()) continue;
+    line += fmt::format(" --{} {}", io::flag_of(one.pointer), quoted(one.value));
+  }
+  // From a file every field that it states and the best layout has otherwise; from flags alone what is no default.
+  const plan::LayoutChoice from = input.stated ? plan::layout_choice_of(input.stated->run) : plan::LayoutChoice{};
+  plan::LayoutChoice start = from;
+  if (!input.stated || input.space.num_gpus.size() > 1 || !given.has(Field::num_gpus) || arguments.has("gpus")) {
+    line += fmt::format(" --gpus {}", choice.num_gpus);
+    start.num_gpus = choice.num_gpus;
+  }
+  const std::string flags = plan::flags_between(start, choice);
+  if (!flags.empty()) line += " " + flags;
+  if (choice.virtual_pipeline != from.virtual_pipeline && given.has(Field::schedule) &&
+      flags.find("--schedule") == std::string::npos) {
+    line += fmt::format(" --schedule {}", name(choice.schedule));
+  }
+  if (choice.fsdp != Fsdp::none && given.has(Field::zero_stage)) line += " --set parallel.zero_stage=null";
+  if (choice.fsdp == Fsdp::none && given.has(Field::fsdp)) line += " --set parallel.fsdp=null";
+  if (choice.shard_group == 0 && given.has(Field::shard_group)) line += " --set parallel.shard_group=null";
+  const std::int64_t layers = input.base.run.model.layers();
+  if (!input.base.given.has(Field::layers_per_stage) &&
+      layers % (std::int64_t{choice.pipeline} * choice.virtual_pipeline) != 0) {
+    std::vector<int> chunks;
+    plan::layers_of_chunks(layers, choice.pipeline, choice.virtual_pipeline, chunks);
+    line += fmt::format(" --set parallel.layers_per_stage='[{}]'", fmt::join(chunks, ","));
+  }
+  return line;
+}
+
+}  // namespace shardplan::cli

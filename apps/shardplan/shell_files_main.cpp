@@ -1,0 +1,26 @@
+// Writes the files that an installation brings beside the program: FOLDER/shardplan.bash, _shardplan, shardplan.fish,
+// shardplan.1.
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "shell_files.hpp"
+
+int main(int count, char** words) {
+  if (count != 2) {
+    std::fputs("usage: shardplan_shell_files FOLDER\n", stderr);
+    return 2;
+  }
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream out(std::string(words[1]) + "/" + name, std::ios::binary);
+    out << text;
+    out.flush();
+    return out.good();
+  };
+  const bool good = write("shardplan.bash", shardplan::cli::bash_completion()) &&
+                    write("_shardplan", shardplan::cli::zsh_completion()) &&
+                    write("shardplan.fish", shardplan::cli::fish_completion()) &&
+                    write("shardplan.1", shardplan::cli::man_page());
+  if (!good) std::fputs("shardplan_shell_files: cannot write there\n", stderr);
+  return good ? 0 : 1;
+}

@@ -1,0 +1,220 @@
+// `shardplan solve FIELD`: the largest, or smallest, value of one field that still fits, all else fixed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "command.hpp"
+#include "interrupt.hpp"
+#include "overrides.hpp"
+#include "run_input.hpp"
+#include "shardplan/catalog/catalog.hpp"
+#include "shardplan/io/run_file.hpp"
+#include "shardplan/io/solve_json.hpp"
+#include "shardplan/plan/search.hpp"
+#include "shardplan/report/solve_text.hpp"
+#include "solve_field.hpp"
+
+namespace shardplan::cli {
+namespace {
+
+using plan::Field;
+using plan::Holds;
+
+constexpr std::array solve_flags = {
+    Flag{"constraint", "/require", ValueKind::pairs, FlagGroup::command, "KEY=VALUE",
+         "what has to hold besides fitting, as in require: max_step_s=30", "require"},
+    Flag{"largest", "", ValueKind::none, FlagGroup::command, "", "ask for the largest value", "max", "true"},
+    Flag{"smallest", "", ValueKind::none, FlagGroup::command, "", "ask for the smallest value", "min", "true"},
+};
+
+Outcome rejected(Diagnostics problems) {
+  Outcome outcome;
+  outcome.status = exit_input;
+  outcome.problems = std::move(problems);
+  return outcome;
+}
+
+/// Whether an estimate is beyond what growth can ever meet again: the card or the host is full, and the step too long
+/// where it grows with the field (a short sequence's kernels wait for the host, so that there it may not).
+bool is_too_much(const SolveField& field, const Requirements& require, const Estimate& estimate) {
+  Requirements limits;
+  limits.min_headroom_gib = require.min_headroom_gib;
+  if (field.step_grows) limits.max_step_s = require.max_step_s;
+  return !estimate.fits || !plan::meets(limits, estimate);
+}
+
+/// Reads the run with the field set, again and again.
+class Trials {
+ public:
+  Trials(io::RunInput input, const SolveField& field) : input_(std::move(input)), field_(field) {}
+
+  io::ReadRun read(std::int64_t value) const {
+    io::RunInput changed = input_;
+    changed.overrides.push_back({field_.pointer, std::to_string(value), "solve"});
+    return io::read_run(changed, catalog::builtin_catalog());
+  }
+
+  Holds test(std::int64_t value) {
+    if (Interrupt::pressed().load()) return Holds::no;
+    io::ReadRun read = this->read(value);
+    if (!read.ok()) {
+      if (refused_.empty()) refused_ = std::move(read.problems);
+      return Holds::illegal;
+    }
+    estimate(read.run, estimate_);
+    if (estimate_.fits && plan::meets(read.run.require, estimate_)) return Holds::yes;
+    return is_too_much(field_, read.run.require, estimate_) ? Holds::no : Holds::not_here;
+  }
+
+  /// Why the first illegal value is.
+  const Diagnostics& refused() const noexcept { return refused_; }
+
+ private:
+  io::RunInput input_;
+  const SolveField& field_;
+  Estimate estimate_;
+  Diagnostics refused_;
+};
+
+Result<io::RunInput> read_input(const Arguments& arguments) {
+  Result<io::RunInput> result;
+  Result<std::vector<io::Override>> overrides = overrides_of(arguments);
+  if (!overrides.ok()) {
+    result.problems = std::move(overrides.problems);
+    return result;
+  }
+  result.value.overrides = std::move(overrides.value);
+  if (arguments.words.size() > 1) {
+    Result<io::JsonText> text = io::read_json(arguments.words[1]);
+    if (!text.ok()) {
+      result.problems = std::move(text.problems);
+    } else {
+      result.value.text = std::move(text.value);
+    }
+  }
+  return result;
+}
+
+/// A field that is solved for must not be stated by a flag too.
+const GivenFlag* flag_of_field(const Arguments& arguments, std::string_view pointer) {
+  for (const GivenFlag& given : arguments.flags) {
+    std::string_view at = given.flag->pointer;
+    std::optional<std::string> of_set;
+    if (given.flag->kind == ValueKind::any_field) {
+      of_set = io::field_pointer(std::string_view(given.value).substr(0, given.value.find('=')));
+      if (of_set) at = *of_set;
+    }
+    if (at == pointer) return &given;
+  }
+  return nullptr;
+}
+
+Outcome run_solve(const Arguments& arguments, const OutputStyle& style) {
+  if (style.format == Format::csv || style.format == Format::markdown) {
+    return usage_problem(fmt::format("solve has no {} form", name(style.format)), "--format text or json");
+  }
+  if (arguments.words.empty()) {
+    return usage_problem("solve needs a field: seq, mbs, gbs, gpus, layers, lora-rank ..",
+                         "for example shardplan solve seq run.json");
+  }
+  if (arguments.has("largest") && arguments.has("smallest")) {
+    return usage_problem("--largest and --smallest ask for opposite things");
+  }
+  const Interrupt interrupt;
+  Result<io::RunInput> input = read_input(arguments);
+  if (!input.ok()) return rejected(std::move(input.problems));
+
+  const std::string& word = arguments.words.front();
+  const std::optional<std::string> pointer = solve_pointer(word);
+  if (pointer) {
+    if (const GivenFlag* given = flag_of_field(arguments, *pointer)) {
+      return usage_problem(fmt::format("--{} states {}, which is to be solved for", given->flag->name, *pointer));
+    }
+  }
+  // What the run is apart from the field: problems of the field itself, and those that follow from it, come and go with
+  // its value.
+  io::ReadRun start = io::read_run(input.value, catalog::builtin_catalog());
+  const bool unreadable = start.draft.unusable.has(Field::model) || start.draft.unusable.has(Field::cluster) ||
+                          (start.run_json.empty() && start.run.model.kinds.empty());
+  if (unreadable) return rejected(std::move(start.problems));
+  Result<SolveField> field =
+      solve_field(word, start.run, start.draft.given.has(Field::global_batch_size) || start.draft.microbatches > 0);
+  if (!field.ok()) return rejected(std::move(field.problems));
+  if (arguments.has("largest")) field.value.largest = true;
+  if (arguments.has("smallest")) field.value.largest = false;
+
+  const SolveField& asked = field.value;
+  Trials trials(input.value, asked);
+  const bool monotone = asked.monotone && asked.largest;
+  plan::SolveAnswer answer;
+  answer.field = asked.pointer;
+  answer.word = asked.word;
+  answer.largest = asked.largest;
+  answer.limit = asked.limit;
+  plan::SolveValues values = asked.values;
+  if (!monotone && values.values.empty()) {
+    constexpr std::int64_t most_scanned = 4096;
+    while (values.count() > most_scanned) values.first = values.step *= 2;
+  }
+  answer.step = values.values.empty() ? values.step : 1;
+  answer.solution =
+      plan::solve(values, asked.largest, monotone, [&](std::int64_t value) { return trials.test(value); });
+  if (Interrupt::pressed().load()) {
+    Outcome outcome;
+    outcome.status = exit_interrupted;
+    outcome.notes.emplace_back("interrupted; no value is known to be the answer");
+    return outcome;
+  }
+  if (!answer.solution.value && !answer.solution.next) {
+    if (!trials.refused().empty()) return rejected(trials.refused());
+    return usage_problem(fmt::format("solve: {} has no value to try", asked.pointer));
+  }
+  Outcome outcome;
+  io::ReadRun read = trials.read(answer.solution.value.value_or(answer.solution.next.value_or(0)));
+  answer.run = std::move(read.run);
+  answer.run_json = std::move(read.run_json);
+  answer.warnings = std::move(read.warnings);
+  estimate(answer.run, answer.estimate);
+  if (answer.solution.value && answer.solution.next) {
+    answer.next_run = trials.read(*answer.solution.next).run;
+    estimate(*answer.next_run, answer.next_estimate);
+  }
+  const bool of_next = answer.next_run.has_value();
+  answer.why = plan::missed(of_next ? *answer.next_run : answer.run, of_next ? answer.next_estimate : answer.estimate);
+  outcome.warnings = answer.warnings;
+  outcome.notes = read.notes;
+  outcome.notes.erase(
+      std::remove_if(outcome.notes.begin(), outcome.notes.end(),
+                     [](const std::string& note) { return note.find("since solve") != std::string::npos; }),
+      outcome.notes.end());
+  outcome.status = answer.solution.value ? exit_ok : exit_nothing_fits;
+  if (style.format == Format::json) {
+    outcome.result = io::solve_json(answer);
+    outcome.warnings.clear();
+  } else {
+    outcome.result = report::solve_text(answer, style.page, style.quiet);
+  }
+  return outcome;
+}
+
+}  // namespace
+
+Command solve_command() {
+  Command command;
+  command.name = "solve";
+  command.purpose = Purpose::ask;
+  command.arguments = "FIELD [RUN.json]";
+  command.summary = "The largest (or smallest) value of one field that still fits, all else fixed.";
+  command.examples = {"shardplan solve seq run.json", "shardplan solve mbs run.json --recompute full",
+                      "shardplan solve gbs run.json --constraint max_step_s=30",
+                      "shardplan solve gpus run.json --tp 8 --pp 4"};
+  command.flags = {run_flags(), output_flags(), solve_flags};
+  command.exit_zero = "the value is printed";
+  command.exit_nothing = "no value fits";
+  command.most_words = 2;
+  command.run = run_solve;
+  return command;
+}
+
+}  // namespace shardplan::cli

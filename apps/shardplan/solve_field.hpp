@@ -1,0 +1,31 @@
+// Which values a field of `shardplan solve` can have.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "command.hpp"
+#include "shardplan/core/run.hpp"
+#include "shardplan/plan/solve.hpp"
+
+namespace shardplan::cli {
+
+struct SolveField {
+  std::string pointer;      ///< /training/seq_length
+  std::string word;         ///< seq_length
+  bool largest = true;      ///< what is asked for without --largest or --smallest
+  bool monotone = false;    ///< memory grows with it
+  bool step_grows = false;  ///< and the step
+  plan::SolveValues values;
+  std::string limit;  ///< what the last value is
+};
+
+/// A pointer, a dotted path, a flag's name, "layers", or the last word of a field: "seq_length".
+std::optional<std::string> solve_pointer(std::string_view field);
+
+/// The values of a field for a run: those that its layout can have where that follows from the run, so that they are
+/// legal. `run`: resolved, not necessarily legal. `batch_stated`: whether global_batch_size was.
+Result<SolveField> solve_field(std::string_view field, const Run& run, bool batch_stated);
+
+}  // namespace shardplan::cli

@@ -1,0 +1,317 @@
+// `shardplan sweep`: what if one field, or two, or more, took these values?
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "command.hpp"
+#include "output.hpp"
+#include "run_input.hpp"
+#include "shardplan/catalog/catalog.hpp"
+#include "shardplan/io/run_variations.hpp"
+#include "shardplan/io/suggest.hpp"
+#include "shardplan/io/sweep_json.hpp"
+#include "shardplan/plan/results.hpp"
+#include "shardplan/plan/sweep.hpp"
+#include "shardplan/plan/validate.hpp"
+#include "shardplan/report/sweep_text.hpp"
+#include "vary.hpp"
+
+namespace shardplan::cli {
+namespace {
+
+using plan::Field;
+using plan::PointStatus;
+using plan::Sweep;
+
+constexpr std::size_t most_points = 100'000;
+
+constexpr std::array sweep_flags = {
+    Flag{"vary", "", ValueKind::axis, FlagGroup::command, "FIELD=VALUES",
+         "1,2,4 | 1..8 | 2048..32768*2 | 8..64+8; once a field, best one or two", "param range field grid"},
+    Flag{"keep", "", ValueKind::text, FlagGroup::command, "WHAT",
+         "tokens: of a step, gbs follows seq; gpus: num_gpus, also where dp is varied", "constant hold fix"},
+    Flag{"show", "", ValueKind::text, FlagGroup::command, "A,B,..",
+         "peak, reserved, free, step, tokens, mfu, causal, bubble, price ..", "columns metric print"},
+    Flag{"plot", "", ValueKind::text, FlagGroup::command, "FILE.svg", "the same as a picture", "svg chart figure"},
+};
+
+enum class Keep : std::uint8_t { nothing, tokens, gpus };
+
+/// What the command line asks for besides the run itself.
+struct Request {
+  Sweep sweep;
+  Keep keep = Keep::nothing;
+};
+
+bool varies(const Sweep& sweep, std::string_view pointer) {
+  return std::any_of(sweep.axes.begin(), sweep.axes.end(),
+                     [&](const plan::SweepAxis& axis) { return axis.pointer == pointer; });
+}
+
+void complain(Diagnostics& problems, std::string message, std::string way_out = {}) {
+  for (Diagnostic& problem : usage_problem(std::move(message), std::move(way_out)).problems) {
+    problems.push_back(std::move(problem));
+  }
+}
+
+/// The columns where --show does not say.
+std::vector<std::string_view> usual_columns(std::size_t axes) {
+  if (axes == 2) return {"mfu"};
+  if (axes == 1) return {"need", "tokens", "mfu", "causal"};
+  return {"need", "step", "tokens", "mfu"};
+}
+
+void read_columns(std::optional<std::string_view> text, Sweep& sweep, Diagnostics& problems) {
+  if (!text) {
+    for (const std::string_view word : usual_columns(sweep.axes.size())) sweep.shown.push_back(plan::find_result(word));
+    return;
+  }
+  for (std::string_view rest = *text;;) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    const std::string_view word = rest.substr(0, end);
+    const plan::ResultField* const field = plan::find_result(word);
+    if (field == nullptr) {
+      std::string all;
+      for (const plan::ResultField& known : plan::result_fields())
+        all += (all.empty() ? "" : ", ") + std::string(known.word);
+      complain(problems,
+               fmt::format("--show: \"{}\" is no column{}", word, io::did_you_mean(word, plan::result_words())),
+               all + ", or a path of estimate --json");
+    } else if (std::count(sweep.shown.begin(), sweep.shown.end(), field) == 0) {
+      sweep.shown.push_back(field);
+    }
+    if (end == rest.size()) return;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+Keep read_keep(std::optional<std::string_view> text, const Sweep& sweep, Diagnostics& problems) {
+  if (!text) return Keep::nothing;
+  if (*text == "tokens") {
+    for (const std::string_view batch : {"/training/global_batch_size", "/microbatches"}) {
+      if (!varies(sweep, batch)) continue;
+      complain(problems, "--keep tokens sets the global batch, and so does --vary");
+      break;
+    }
+    return Keep::tokens;
+  }
+  if (*text == "gpus") {
+    if (varies(sweep, name(Field::num_gpus))) complain(problems, "--keep gpus and --vary gpus contradict each other");
+    return Keep::gpus;
+  }
+  complain(problems, fmt::format("--keep: \"{}\" is not tokens or gpus", *text));
+  return Keep::nothing;
+}
+
+Result<Request> read_request(const Arguments& arguments) {
+  Result<Request> result;
+  Sweep& sweep = result.value.sweep;
+  Result<std::vector<plan::SweepAxis>> axes = axes_of(arguments);
+  result.problems = std::move(axes.problems);
+  sweep.axes = std::move(axes.value);
+  if (!arguments.has("vary")) {
+    complain(result.problems, "sweep needs --vary FIELD=VALUES", "for example --vary tp=1,2,4,8 --vary mbs=1..4");
+  }
+  std::size_t points = 1;
+  for (const plan::SweepAxis& axis : sweep.axes) points = std::min(points * axis.values.size(), most_points + 1);
+  if (points > most_points) complain(result.problems, fmt::format("a sweep has at most {} points", most_points));
+  read_columns(arguments.value("show"), sweep, result.problems);
+  result.value.keep = read_keep(arguments.value("keep"), sweep, result.problems);
+  if (arguments.has("plot") && sweep.axes.size() > 2) {
+    complain(result.problems, "--plot draws one or two fields");
+  }
+  return result;
+}
+
+/// Estimates every point of a sweep.
+class Sweeper {
+ public:
+  Sweeper(io::RunInput input, Request& request)
+      : sweep_(request.sweep), keep_(request.keep), runs_(std::move(input), catalog::builtin_catalog()) {}
+
+  Diagnostics run() {
+    std::size_t count = 1;
+    for (const plan::SweepAxis& axis : sweep_.axes) count *= axis.values.size();
+    follow_gpus_ = keep_ != Keep::gpus && varies(sweep_, name(Field::data)) && !varies(sweep_, name(Field::num_gpus));
+    sweep_.points.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      fill(i);
+      if (problems_.size() >= most_problems) break;
+    }
+    return std::move(problems_);
+  }
+
+ private:
+  static constexpr std::size_t most_problems = 20;
+
+  void fill(std::size_t index) {
+    plan::SweepPoint& point = sweep_.points[index];
+    const std::vector<std::size_t> places = plan::places_of(sweep_, index);
+    changes_.clear();
+    for (std::size_t axis = 0; axis < places.size(); ++axis) {
+      changes_.push_back({sweep_.axes[axis].pointer, sweep_.axes[axis].values[places[axis]], "--vary"});
+    }
+    runs_.read(changes_, variation_);
+    if (!take_problems()) return;
+    if (follow_gpus_) {
+      const Parallel& parallel = variation_.draft.run.parallel;
+      const std::int64_t gpus = std::int64_t{parallel.tensor} * parallel.pipeline * parallel.context * parallel.data;
+      changes_.push_back({std::string(name(Field::num_gpus)), std::to_string(gpus), "--vary"});
+      runs_.read(changes_, variation_);
+      if (!take_problems()) return;
+    }
+    if (keep_ == Keep::tokens && !keep_tokens(point)) return;
+    if (variation_.broken.any()) return reject(point);
+    estimate(variation_.run, estimate_);
+    point.status = estimate_.fits ? PointStatus::fits : PointStatus::does_not_fit;
+    point.capacity_bytes = estimate_.capacity_bytes;
+    point.headroom_bytes = estimate_.headroom_bytes;
+    point.figures.reserve(plan::result_fields().size());
+    for (const plan::ResultField& field : plan::result_fields()) {
+      point.figures.push_back(field.value(variation_.run, estimate_));
+    }
+  }
+
+  /// A value that cannot be read is said once, however many points have it.
+  bool take_problems() {
+    if (variation_.problems.empty()) return true;
+    for (Diagnostic& problem : variation_.problems) {
+      const bool known = std::any_of(problems_.begin(), problems_.end(), [&](const Diagnostic& earlier) {
+        return earlier.pointer == problem.pointer && earlier.message == problem.message;
+      });
+      if (!known) problems_.push_back(std::move(problem));
+    }
+    return false;
+  }
+
+  /// The global batch that has the tokens of the run as it is; false where no whole number of sequences has.
+  bool keep_tokens(plan::SweepPoint& point) {
+    if (tokens_ == 0) {
+      io::Variation base;
+      runs_.read({}, base);
+      tokens_ = base.run.training.global_batch_size * base.run.training.seq_length;
+    }
+    const std::int64_t length = variation_.run.training.seq_length;
+    if (tokens_ % length != 0) {
+      point.status = PointStatus::illegal;
+      point.rule = plan::Rule::batch_multiple;
+      sweep_.broken.emplace(point.rule,
+                            fmt::format("{} tokens of a step are not whole sequences of {}", tokens_, length));
+      return false;
+    }
+    changes_.push_back({std::string(name(Field::global_batch_size)), std::to_string(tokens_ / length), "--keep"});
+    runs_.read(changes_, variation_);
+    return take_problems();
+  }
+
+  void reject(plan::SweepPoint& point) {
+    std::size_t rule = 0;
+    while (!variation_.broken[rule]) ++rule;
+    point.status = PointStatus::illegal;
+    point.rule = static_cast<plan::Rule>(rule);
+    if (sweep_.broken.count(point.rule) > 0) return;
+    const Diagnostic found = plan::describe(point.rule, variation_.run, variation_.draft.layers_per_stage);
+    sweep_.broken.emplace(point.rule, fmt::format("{}: {}", found.pointer, found.message));
+  }
+
+  Sweep& sweep_;
+  Keep keep_;
+  bool follow_gpus_ = false;
+  std::int64_t tokens_ = 0;
+  io::RunVariations runs_;
+  io::Variation variation_;
+  std::vector<io::Override> changes_;
+  Estimate estimate_;
+  Diagnostics problems_;
+};
+
+/// Every point is illegal: that is what is wrong with the command line.
+Diagnostics all_illegal(const Sweep& sweep) {
+  Diagnostics problems;
+  for (const auto& [rule, message] : sweep.broken)
+    complain(problems, fmt::format("no point is legal ({}): {}", name(rule), message));
+  return problems;
+}
+
+std::string result_of(const Sweep& sweep, const OutputStyle& style) {
+  switch (style.format) {
+    case Format::json: return io::sweep_json(sweep);
+    case Format::csv: return report::sweep_csv(sweep);
+    case Format::markdown: return report::sweep_markdown(sweep, style.page, style.quiet);
+    case Format::text: break;
+  }
+  return report::sweep_text(sweep, style.page, style.quiet);
+}
+
+/// A note where a stated degree of data parallelism gives way, as with flags.
+void note_dropped_data(const io::RunInput& input, const Sweep& sweep, std::vector<std::string>& notes) {
+  const bool stated = input.text && io::states(*input.text, name(Field::data));
+  const bool flagged = std::any_of(input.overrides.begin(), input.overrides.end(),
+                                   [](const io::Override& change) { return change.pointer == name(Field::data); });
+  if (!stated || flagged || varies(sweep, name(Field::data))) return;
+  for (const Field field : {Field::num_gpus, Field::tensor, Field::pipeline, Field::context}) {
+    std::string_view flag = varies(sweep, name(field)) ? "--vary" : "";
+    for (const io::Override& change : input.overrides) {
+      if (change.pointer == name(field)) flag = change.flag;
+    }
+    if (flag.empty()) continue;
+    notes.push_back(fmt::format("parallel.data of {} is dropped, since {} changes the layout", input.text->file, flag));
+    return;
+  }
+}
+
+Outcome run_sweep(const Arguments& arguments, const OutputStyle& style) {
+  Outcome outcome;
+  Result<Request> request = read_request(arguments);
+  outcome.problems = std::move(request.problems);
+  if (!outcome.problems.empty()) return outcome;
+  Sweep& sweep = request.value.sweep;
+
+  Result<io::RunInput> input = run_input_of(arguments);
+  outcome.problems = std::move(input.problems);
+  if (!outcome.problems.empty()) return outcome;
+  OutputFile plot;
+  if (const auto path = arguments.value("plot")) {
+    const std::string place(*path);
+    const bool is_input = !arguments.words.empty() && is_same_file(place, arguments.words.front());
+    const std::string failure = is_input       ? fmt::format("--plot {}: that is an input", place)
+                                : place == "-" ? std::string("--plot needs a file: standard output has the table")
+                                               : plot.open(place);
+    if (!failure.empty()) return usage_problem(failure);
+  }
+  note_dropped_data(input.value, sweep, outcome.notes);
+  outcome.problems = Sweeper(std::move(input.value), request.value).run();
+  if (!outcome.problems.empty()) return outcome;
+  if (plan::smallest_point(sweep) == sweep.points.size()) {
+    outcome.problems = all_illegal(sweep);
+    return outcome;
+  }
+  if (arguments.has("plot")) {
+    const std::string failure = plot.commit(report::sweep_svg(sweep, style.page.units));
+    if (!failure.empty()) return usage_problem(failure);
+  }
+  outcome.status = plan::count(sweep, PointStatus::fits) > 0 ? exit_ok : exit_no;
+  outcome.result = result_of(sweep, style);
+  return outcome;
+}
+
+}  // namespace
+
+Command sweep_command() {
+  Command command;
+  command.name = "sweep";
+  command.purpose = Purpose::ask;
+  command.arguments = "[RUN.json]";
+  command.summary = "What if one field, or two, took these values: a table, a heat map, a picture.";
+  command.examples = {"shardplan sweep run.json --vary tp=1,2,4,8 --vary mbs=1,2,4,8 --show mfu",
+                      "shardplan sweep run.json --vary seq=2048..32768*2 --keep tokens --plot seq.svg"};
+  command.flags = {sweep_flags, run_flags(), output_flags()};
+  command.exit_zero = "a point fits";
+  command.exit_one = "no legal point fits; the result is printed all the same";
+  command.most_words = 1;
+  command.run = run_sweep;
+  return command;
+}
+
+}  // namespace shardplan::cli

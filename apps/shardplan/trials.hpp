@@ -1,0 +1,74 @@
+// Changes of one run, each tried: what its estimate would be.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "changes.hpp"
+#include "shardplan/io/catalog_source.hpp"
+#include "shardplan/plan/estimate.hpp"
+#include "shardplan/plan/requirements.hpp"
+#include "shardplan/plan/resolve.hpp"
+
+namespace shardplan::cli {
+
+/// What a run lacks, in bytes; 0 or less where it has enough. One of the host or the NVMe is of a whole node.
+struct Shortage {
+  std::int64_t gpu = 0;
+  std::int64_t host = 0;
+  std::int64_t nvme = 0;
+
+  bool none() const noexcept { return gpu <= 0 && host <= 0 && nvme <= 0; }
+  /// Of what the run lacks on the card first: host memory is cheaper to add.
+  std::pair<std::int64_t, std::int64_t> rank() const noexcept {
+    return {std::max<std::int64_t>(gpu, 0), std::max<std::int64_t>(host, 0) + std::max<std::int64_t>(nvme, 0)};
+  }
+};
+
+Shortage shortage_of(const Run& run, const Estimate& estimate);
+
+/// A legal change and its estimate, as far as the choice needs it.
+struct Tried {
+  Change change;
+  bool fits = false;
+  bool roomy = false;                   ///< fits with 2% of the card to spare
+  bool tight = false;                   ///< warning tight_memory
+  std::vector<plan::Verdict> verdicts;  ///< what the run requires
+  double missed = 0;                    ///< the shares by which requirements are missed, summed; 0: all hold
+  std::int64_t peak_bytes = 0;
+  std::int64_t headroom_bytes = 0;
+  Shortage shortage;
+  std::int64_t step_tokens = 0;
+  double step_s = 0;
+  double tokens_per_s = 0;
+  double mfu = 0;
+};
+
+/// The shares by which requirements are missed, summed.
+double missed_by(const std::vector<plan::Verdict>& verdicts, const Estimate& estimate);
+
+/// Whether an estimate has the warning tight_memory.
+bool is_tight(const Run& run, const Estimate& estimate);
+
+/// Sequences times tokens of a step.
+std::int64_t step_tokens(const Run& run);
+
+/// Estimates changes of one run. A step of a hundred thousand microbatches takes a while to simulate: what is tried is
+/// bounded, by work and not by time, so that the same run always gets the same answer.
+class Trials {
+ public:
+  Trials(const plan::Draft& draft, const io::CatalogSource& catalog) : draft_(draft), catalog_(catalog) {}
+
+  /// Nothing where the change is not legal, or more work than is left.
+  bool run(const std::vector<const Lever*>& levers, std::vector<Tried>& tried);
+
+ private:
+  const plan::Draft& draft_;
+  const io::CatalogSource& catalog_;
+  std::int64_t passes_left_ = 2'000'000;
+  Run run_;
+  Estimate result_;
+};
+
+}  // namespace shardplan::cli

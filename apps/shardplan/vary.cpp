@@ -1,0 +1,197 @@
+#include "vary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "overrides.hpp"
+#include "shardplan/io/overrides.hpp"
+#include "shardplan/io/suggest.hpp"
+
+namespace shardplan::cli {
+namespace {
+
+std::optional<double> number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+/// At commas that stand in no brackets, braces or quotes.
+std::vector<std::string_view> split_values(std::string_view text) {
+  std::vector<std::string_view> items;
+  int depth = 0;
+  bool quoted = false;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (c == '[' || c == '{')) {
+      ++depth;
+    } else if (!quoted && (c == ']' || c == '}')) {
+      --depth;
+    } else if (!quoted && depth <= 0 && c == ',') {
+      items.push_back(text.substr(begin, i - begin));
+      begin = i + 1;
+    }
+  }
+  items.push_back(text.substr(begin));
+  return items;
+}
+
+/// A..B[*K|+K]
+struct Range {
+  double first = 0;
+  double last = 0;
+  char step = '+';
+  double by = 1;
+};
+
+/// Nothing where the text is no range: a path may hold two points as well.
+std::optional<Range> parse_range(std::string_view text) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) return std::nullopt;
+  Range range;
+  std::string_view rest = text.substr(dots + 2);
+  const std::size_t step = rest.find_first_of("*+", 1);
+  const auto first = number(text.substr(0, dots));
+  const auto last = number(rest.substr(0, step));
+  if (!first || !last) return std::nullopt;
+  range.first = *first;
+  range.last = *last;
+  if (step != std::string_view::npos) {
+    range.step = rest[step];
+    const auto by = number(rest.substr(step + 1));
+    if (!by) return std::nullopt;
+    range.by = *by;
+  }
+  return range;
+}
+
+std::string range_problem(const Range& range) {
+  if (range.last < range.first) return "it goes down: the smaller end comes first";
+  if (range.step == '*' && (range.by <= 1 || range.first <= 0)) return "*K needs K above 1 and a first value above 0";
+  if (range.step == '+' && range.by <= 0) return "+K needs K above 0";
+  return {};
+}
+
+std::string value_text(double value) {
+  constexpr double exact = 9e15;
+  if (std::floor(value) == value && std::abs(value) < exact) return std::to_string(static_cast<std::int64_t>(value));
+  return fmt::format("{:.10g}", value);
+}
+
+/// False where there are too many.
+bool add_range(const Range& range, std::vector<std::string>& values) {
+  constexpr double slack = 1e-9;
+  const double end = range.last + slack * std::max(1.0, std::abs(range.last));
+  double value = range.first;
+  for (std::size_t i = 0; value <= end; ++i) {
+    if (values.size() == most_values) return false;
+    values.push_back(value_text(value));
+    value = range.step == '*' ? value * range.by : range.first + static_cast<double>(i + 1) * range.by;
+  }
+  return true;
+}
+
+/// What a field is called in tables: its flag, or its path.
+std::string label_of(const std::string& pointer) {
+  if (pointer == "/parallel/sequence_parallel") return "sp";
+  if (pointer == "/microbatches") return "microbatches";
+  const std::string_view flag = io::flag_of(pointer);
+  if (!flag.empty()) return std::string(flag);
+  std::string path = pointer.substr(1);
+  std::replace(path.begin(), path.end(), '/', '.');
+  return path;
+}
+
+Result<plan::SweepAxis> rejected(std::string message, std::string way_out = {}) {
+  Result<plan::SweepAxis> result;
+  result.problems = usage_problem(std::move(message), std::move(way_out)).problems;
+  return result;
+}
+
+/// The field that an override and an axis both decide, if they do.
+bool meet(std::string_view one, std::string_view other) {
+  const auto field = [](std::string_view pointer) {
+    return pointer == "/microbatches" ? std::string_view("/training/global_batch_size") : pointer;
+  };
+  std::string_view a = field(one);
+  std::string_view b = field(other);
+  if (a.size() > b.size()) std::swap(a, b);
+  return b.substr(0, a.size()) == a && (a.size() == b.size() || b[a.size()] == '/');
+}
+
+}  // namespace
+
+Result<plan::SweepAxis> parse_vary(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  const std::string_view field = text.substr(0, equals);
+  if (equals == std::string_view::npos || field.empty() || equals + 1 == text.size()) {
+    return rejected(fmt::format("--vary: \"{}\" is not FIELD=VALUES", text),
+                    "for example --vary tp=1,2,4,8 or --vary seq=2048..32768*2");
+  }
+  std::optional<std::string> pointer = io::field_pointer(field);
+  if (!pointer) {
+    return rejected(fmt::format("--vary: unknown field \"{}\"{}", field, io::did_you_mean(field, io::field_words())),
+                    "a field is /training/loss, training.loss or a flag's name without dashes");
+  }
+  Result<plan::SweepAxis> result;
+  plan::SweepAxis& axis = result.value;
+  axis.pointer = std::move(*pointer);
+  axis.label = label_of(axis.pointer);
+  for (const std::string_view item : split_values(text.substr(equals + 1))) {
+    if (item.empty()) return rejected(fmt::format("--vary {}: a value is missing between two commas", text));
+    if (const auto range = parse_range(item)) {
+      const std::string problem = range_problem(*range);
+      if (!problem.empty()) return rejected(fmt::format("--vary {}: {}: {}", field, item, problem));
+      if (!add_range(*range, axis.values)) {
+        return rejected(fmt::format("--vary {}: {} is more than {} values", field, item, most_values));
+      }
+    } else {
+      axis.values.emplace_back(item);
+    }
+  }
+  std::vector<std::string> sorted = axis.values;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end()) return rejected(fmt::format("--vary {}: {} is there twice", field, *twice));
+  return result;
+}
+
+Result<std::vector<plan::SweepAxis>> axes_of(const Arguments& arguments) {
+  Result<std::vector<plan::SweepAxis>> result;
+  const auto complain = [&](std::string message) {
+    result.problems.push_back({std::string(command_line_file), "", std::move(message), "", 0, 0});
+  };
+  const Result<std::vector<io::Override>> overrides = overrides_of(arguments);
+  for (const GivenFlag& given : arguments.flags) {
+    if (given.flag->name != "vary") continue;
+    Result<plan::SweepAxis> axis = parse_vary(given.value);
+    result.problems.insert(result.problems.end(), axis.problems.begin(), axis.problems.end());
+    if (!axis.ok()) continue;
+    for (const plan::SweepAxis& earlier : result.value) {
+      if (meet(earlier.pointer, axis.value.pointer)) {
+        complain(
+            fmt::format("--vary {} and --vary {} both decide {}", earlier.label, axis.value.label, axis.value.pointer));
+      }
+    }
+    for (const io::Override& flag : overrides.value) {
+      if (meet(flag.pointer, axis.value.pointer)) {
+        complain(fmt::format("{} and --vary {} both decide {}; give one of them", flag.flag, axis.value.label,
+                             axis.value.pointer));
+      }
+    }
+    result.value.push_back(std::move(axis.value));
+  }
+  return result;
+}
+
+}  // namespace shardplan::cli

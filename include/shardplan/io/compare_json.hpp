@@ -1,0 +1,20 @@
+// Runs side by side for programs: schema shardplan/compare/v1, and the fields in which resolved runs differ.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shardplan/plan/compare.hpp"
+
+namespace shardplan::io {
+
+/// Every field of the runs as resolved_run_json() writes them; lists are values.
+std::vector<plan::InputRow> input_rows(std::span<const std::string_view> resolved);
+
+/// One object with a line feed at its end: the inputs, then the results; `all`: equal ones too. A result that is not
+/// known is null.
+std::string compare_json(const plan::Comparison& comparison, bool all);
+
+}  // namespace shardplan::io

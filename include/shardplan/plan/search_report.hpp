@@ -1,0 +1,60 @@
+// Everything that a search's answer says, as data: what text, JSON, markdown and CSV print.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shardplan/plan/search.hpp"
+#include "shardplan/plan/why_not.hpp"
+
+namespace shardplan::plan {
+
+/// A layout with its run and its estimate.
+struct SearchRow {
+  Found found;
+  Run run;
+  Estimate estimate;
+};
+
+/// The search again on other hardware.
+struct Sensitivity {
+  std::string_view what;  ///< "memory x2"
+  double step_s = 0;      ///< of the best layout then
+  double gain = 0;        ///< GPU time of a step now over then, less 1
+  std::string layout;     ///< what changes in the layout, as flags; empty: nothing
+};
+
+/// A change that makes something fit where nothing does, with the best layout then.
+struct WayToFit {
+  std::string flags;
+  SearchRow row;
+};
+
+struct SearchReport {
+  Objective objective = Objective::throughput;
+  Run base;  ///< what all layouts have in common
+  SearchResult result;
+  std::vector<SearchRow> best;
+  std::vector<SearchRow> pareto;     ///< where asked for
+  std::optional<SearchRow> nearest;  ///< where nothing fits
+  std::optional<SearchRow> stated;   ///< the run as stated, where it is legal
+  std::string file;                  ///< of the run; empty: flags alone
+  std::vector<WhyNot> neighbours;    ///< one step from the best
+  std::vector<WhyNot> asked;         ///< --why-not
+  std::vector<Sensitivity> sensitivity;
+  std::vector<WayToFit> ways;
+  std::string use;         ///< flags that turn the run as stated into the best one
+  bool gpus_vary = false;  ///< the number of GPUs is a variable
+  bool framework_stated = true;
+  bool batch_stated = true;
+};
+
+/// The row of a layout. `base`: of search_base().
+SearchRow row_of(const Draft& base, const Found& found);
+
+/// The best layouts on hardware with twice of each: memory, FLOP/s, memory bandwidth, link, NIC.
+std::vector<Sensitivity> sensitivity_of(const Draft& base, const Run& run, const SearchSpace& space,
+                                        const SearchOptions& options, const Found& best);
+
+}  // namespace shardplan::plan

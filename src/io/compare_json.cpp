@@ -1,0 +1,140 @@
+#include "shardplan/io/compare_json.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "json_writer.hpp"
+#include "shardplan/io/json_text.hpp"
+#include "shardplan/plan/results.hpp"
+#include "shardplan/version.hpp"
+
+namespace shardplan::io {
+namespace {
+
+using nlohmann::ordered_json;
+using plan::Comparison;
+using plan::Quantity;
+using plan::ResultField;
+using Lines = JsonWriter::Lines;
+
+/// Calls visit(pointer, value) for everything that is no object.
+template <class Visitor>
+void each_leaf(const ordered_json& value, const std::string& pointer, const Visitor& visit) {
+  if (!value.is_object()) return visit(pointer, value.dump());
+  for (const auto& [key, member] : value.items()) each_leaf(member, pointer + "/" + escape_token(key), visit);
+}
+
+/// Whether a leaf was left to its default: it or an object around it is on the list.
+bool is_default(const std::set<std::string>& defaults, const std::string& pointer) {
+  for (std::size_t end = pointer.size(); end != std::string::npos && end > 0; end = pointer.rfind('/', end - 1)) {
+    if (defaults.count(pointer.substr(0, end)) > 0) return true;
+  }
+  return false;
+}
+
+void write_value(JsonWriter& out, const ResultField& field, double value) {
+  if (!std::isfinite(value)) {
+    out.null({});
+  } else if (field.quantity == Quantity::bytes || field.quantity == Quantity::count) {
+    out.integer({}, static_cast<std::int64_t>(value));
+  } else {
+    out.real({}, value);
+  }
+}
+
+void write_fits(JsonWriter& out, const Comparison& comparison, bool all) {
+  const auto& runs = comparison.runs;
+  const bool equal = std::all_of(runs.begin(), runs.end(), [&](const plan::ComparedRun& run) {
+    return run.estimate.fits == runs.front().estimate.fits;
+  });
+  if (equal && !all) return;
+  out.begin_object({}, Lines::one);
+  out.text("path", "/memory/fits");
+  out.begin_array("values");
+  for (const plan::ComparedRun& run : runs) out.boolean({}, run.estimate.fits);
+  out.end_array();
+  out.end_object();
+}
+
+void write_result(JsonWriter& out, const ResultField& field, const Comparison& comparison, bool all) {
+  std::vector<double> values;
+  for (const plan::ComparedRun& run : comparison.runs) values.push_back(field.value(run.run, run.estimate));
+  const bool equal = std::all_of(values.begin(), values.end(), [&](double value) {
+    return value == values.front() || (std::isnan(value) && std::isnan(values.front()));
+  });
+  if (equal && !all) return;
+  out.begin_object({}, Lines::one);
+  out.text("path", field.path);
+  out.begin_array("values");
+  for (const double value : values) write_value(out, field, value);
+  out.end_array();
+  out.end_object();
+}
+
+}  // namespace
+
+std::vector<plan::InputRow> input_rows(std::span<const std::string_view> resolved) {
+  std::vector<plan::InputRow> rows;
+  std::map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < resolved.size(); ++i) {
+    const ordered_json run = ordered_json::parse(resolved[i]);
+    std::set<std::string> defaults;
+    if (const auto list = run.find("defaults"); list != run.end()) {
+      for (const auto& pointer : *list) defaults.insert(pointer.get<std::string>());
+    }
+    each_leaf(run, "", [&](const std::string& pointer, std::string value) {
+      if (pointer == "/defaults") return;
+      const auto [place, is_new] = index.emplace(pointer, rows.size());
+      if (is_new) rows.push_back({pointer, std::vector<std::string>(resolved.size()), false, false, {}});
+      plan::InputRow& row = rows[place->second];
+      row.values[i] = std::move(value);
+      row.stated = row.stated || !is_default(defaults, pointer);
+    });
+  }
+  for (plan::InputRow& row : rows) {
+    row.equal = std::all_of(row.values.begin(), row.values.end(),
+                            [&](const std::string& value) { return value == row.values.front(); });
+  }
+  return rows;
+}
+
+std::string compare_json(const Comparison& comparison, bool all) {
+  JsonWriter out;
+  out.begin_object();
+  out.text("schema", "shardplan/compare/v1");
+  out.text("version", SHARDPLAN_VERSION);
+  out.begin_array("runs", Lines::one);
+  for (const plan::ComparedRun& run : comparison.runs) out.text({}, run.name);
+  out.end_array();
+  out.begin_array("inputs");
+  for (const plan::InputRow& row : comparison.inputs) {
+    if (row.equal && !all) continue;
+    out.begin_object({}, Lines::one);
+    out.text("path", row.path);
+    out.begin_array("values");
+    for (const std::string& value : row.values) {
+      if (value.empty()) {
+        out.null({});
+      } else {
+        out.json({}, value);
+      }
+    }
+    out.end_array();
+    out.end_object();
+  }
+  out.end_array();
+  out.begin_array("results");
+  write_fits(out, comparison, all);
+  for (const ResultField& field : plan::result_fields()) {
+    // What a run states is an input.
+    if (!field.path.empty() && field.path.rfind("/run/", 0) != 0) write_result(out, field, comparison, all);
+  }
+  out.end_array();
+  out.end_object();
+  return out.str() + "\n";
+}
+
+}  // namespace shardplan::io

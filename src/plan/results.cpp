@@ -1,0 +1,138 @@
+#include "shardplan/plan/results.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace shardplan::plan {
+namespace {
+
+using enum Quantity;
+
+const MemoryParts& peak_parts(const Estimate& e) noexcept {
+  return e.stages[static_cast<std::size_t>(e.peak_stage)].peak();
+}
+
+double real(std::int64_t value) noexcept { return static_cast<double>(value); }
+
+constexpr std::array fields = {
+    ResultField{"gpus", "num-gpus", "/run/num_gpus", "GPUs", count, 0,
+                [](const Run& r, const Estimate&) { return real(r.num_gpus); }},
+    ResultField{"dp", "data", "/run/parallel/data", "dp", count, 0,
+                [](const Run& r, const Estimate&) { return real(r.parallel.data); }},
+    ResultField{"gbs", "", "/run/training/global_batch_size", "gbs", count, 0,
+                [](const Run& r, const Estimate&) { return real(r.training.global_batch_size); }},
+    ResultField{"microbatches", "", "/pipeline/num_microbatches", "microbatches", count, 0,
+                [](const Run&, const Estimate& e) { return real(e.pipeline.num_microbatches); }},
+    ResultField{"peak", "memory", "/memory/peak_bytes", "peak", bytes, -1,
+                [](const Run&, const Estimate& e) { return real(e.peak_bytes); }},
+    ResultField{"need", "reserved needs", "", "reserved", bytes, -1,
+                [](const Run&, const Estimate& e) { return real(e.capacity_bytes - e.headroom_bytes); }},
+    ResultField{"free", "headroom", "/memory/headroom_bytes", "free", bytes, 1,
+                [](const Run&, const Estimate& e) { return real(e.headroom_bytes); }},
+    ResultField{"param", "parameters", "", "param", bytes, -1,
+                [](const Run&, const Estimate& e) { return real(peak_parts(e).parameters); }},
+    ResultField{"grad", "gradients", "", "grad", bytes, -1,
+                [](const Run&, const Estimate& e) { return real(peak_parts(e).gradients); }},
+    ResultField{"optim", "optimizer", "", "optim", bytes, -1,
+                [](const Run&, const Estimate& e) { return real(peak_parts(e).optimizer); }},
+    ResultField{"activ", "activations", "", "activ", bytes, -1,
+                [](const Run&, const Estimate& e) { return real(peak_parts(e).activations); }},
+    ResultField{"host", "host-memory", "/memory/host_bytes_per_node", "host", bytes, -1,
+                [](const Run&, const Estimate& e) { return real(e.host_bytes_per_node); }},
+    ResultField{"step", "step-time time", "/time/step_s", "step", seconds, -1,
+                [](const Run&, const Estimate& e) { return e.time.step_s; }},
+    ResultField{"compute", "", "/time/compute_s", "compute", seconds, -1,
+                [](const Run&, const Estimate& e) { return e.time.compute_s; }},
+    ResultField{"exposed", "communication", "/time/communication_exposed_s", "exposed", seconds, -1,
+                [](const Run&, const Estimate& e) { return e.time.communication_exposed_s; }},
+    ResultField{"sent", "volume traffic", "/communication/sent_bytes_per_step/total", "sent", bytes, -1,
+                [](const Run&, const Estimate& e) { return real(e.sent.total()); }},
+    ResultField{"bubble", "", "/pipeline/bubble_fraction", "bubble", fraction, -1,
+                [](const Run&, const Estimate& e) { return e.pipeline.bubble_fraction; }},
+    ResultField{"tokens", "throughput tokens-per-s", "/throughput/tokens_per_s", "tokens/s", rate, 1,
+                [](const Run&, const Estimate& e) { return e.throughput.tokens_per_s; }},
+    ResultField{"tokens-per-gpu", "tgs", "/throughput/tokens_per_s_per_gpu", "tokens/s/GPU", rate, 1,
+                [](const Run&, const Estimate& e) { return e.throughput.tokens_per_s_per_gpu; }},
+    ResultField{"tflops", "", "/throughput/model_tflops_per_gpu", "TFLOP/s", rate, 1,
+                [](const Run&, const Estimate& e) { return e.throughput.model_flop_per_s_per_gpu / 1e12; }},
+    ResultField{"mfu", "", "/throughput/mfu", "MFU", fraction, 1,
+                [](const Run&, const Estimate& e) { return e.throughput.mfu; }},
+    ResultField{"causal", "mfu-causal", "/throughput/mfu_causal", "causal", fraction, 1,
+                [](const Run&, const Estimate& e) { return e.throughput.mfu_causal; }},
+    ResultField{"mfu-6n", "6n", "/throughput/mfu_6n", "MFU 6N", fraction, 1,
+                [](const Run&, const Estimate& e) { return e.throughput.mfu_6n; }},
+    ResultField{"hfu", "", "/throughput/hfu", "HFU", fraction, 1,
+                [](const Run&, const Estimate& e) { return e.throughput.hfu; }},
+    ResultField{"hours", "gpu-hours", "/throughput/gpu_hours_per_1e12_tokens", "GPU hours per 1e12 tokens", amount, -1,
+                [](const Run&, const Estimate& e) { return e.throughput.gpu_hours_per_1e12_tokens; }},
+    ResultField{"price", "cost", "/throughput/price_per_1e12_tokens", "price per 1e12 tokens", amount, -1,
+                [](const Run&, const Estimate& e) {
+                  return e.throughput.has_price ? e.throughput.price_per_1e12_tokens
+                                                : std::numeric_limits<double>::quiet_NaN();
+                }},
+};
+
+/// "a b c" has the word "b".
+bool lists(std::string_view words, std::string_view word) noexcept {
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find(' '), words.size());
+    if (words.substr(0, end) == word) return true;
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return false;
+}
+
+/// '_' and '.' count as what separates words and tokens elsewhere.
+bool same_path(std::string_view pointer, std::string_view typed) noexcept {
+  if (pointer.empty()) return false;
+  if (typed.substr(0, 1) == "/") return typed == pointer;
+  return std::equal(typed.begin(), typed.end(), pointer.begin() + 1, pointer.end(),
+                    [](char a, char b) { return a == b || (a == '.' && b == '/'); });
+}
+
+bool same_word(std::string_view word, std::string_view typed) noexcept {
+  return std::equal(typed.begin(), typed.end(), word.begin(), word.end(),
+                    [](char a, char b) { return a == b || (a == '_' && b == '-'); });
+}
+
+/// The last token of a path is a word too, where nothing else is called so: "tokens_per_s".
+std::string_view last_token(std::string_view pointer) noexcept {
+  return pointer.empty() ? pointer : pointer.substr(pointer.rfind('/') + 1);
+}
+
+}  // namespace
+
+std::span<const ResultField> result_fields() noexcept { return fields; }
+
+const ResultField* find_result(std::string_view word) noexcept {
+  const auto find = [&](const auto& matches) {
+    const auto found = std::find_if(fields.begin(), fields.end(), matches);
+    return found == fields.end() ? nullptr : &*found;
+  };
+  if (const auto* field = find([&](const ResultField& f) { return same_word(f.word, word); })) return field;
+  if (const auto* field = find([&](const ResultField& f) { return lists(f.others, word); })) return field;
+  if (const auto* field = find([&](const ResultField& f) { return same_path(f.path, word); })) return field;
+  return find([&](const ResultField& f) { return !word.empty() && last_token(f.path) == word; });
+}
+
+std::string key_of(const ResultField& field) {
+  // "/communication/sent_bytes_per_step/total" says in its last token nothing of its own.
+  if (field.word == "sent") return "sent_bytes_per_step";
+  if (!field.path.empty()) return std::string(last_token(field.path));
+  std::string key(field.word);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key + (field.quantity == Quantity::bytes ? "_bytes" : "");
+}
+
+std::vector<std::string_view> result_words() {
+  std::vector<std::string_view> words;
+  words.reserve(2 * fields.size());
+  for (const ResultField& field : fields) words.push_back(field.word);
+  for (const ResultField& field : fields) {
+    if (!field.path.empty()) words.push_back(field.path);
+  }
+  return words;
+}
+
+}  // namespace shardplan::plan

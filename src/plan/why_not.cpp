@@ -1,0 +1,265 @@
+#include "shardplan/plan/why_not.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "shardplan/plan/validate.hpp"
+#include "shardplan/schedule/shape.hpp"
+
+namespace shardplan::plan {
+namespace {
+
+double exposed(const Estimate& estimate, std::initializer_list<GroupKind> kinds) noexcept {
+  double sum = 0;
+  for (const GroupKind kind : kinds) sum += estimate.time.exposed_by_group_s[static_cast<std::size_t>(kind)];
+  return sum;
+}
+
+std::array<double, step_term_count> parts_of(const Estimate& estimate) noexcept {
+  const TimeEstimate& t = estimate.time;
+  return {t.gemm_s,
+          t.attention_s,
+          t.compute_s + t.recompute_s - t.gemm_s - t.attention_s,
+          exposed(estimate, {GroupKind::tensor}),
+          exposed(estimate, {GroupKind::context}),
+          exposed(estimate, {GroupKind::expert, GroupKind::expert_tensor}),
+          exposed(estimate, {GroupKind::data, GroupKind::expert_data}),
+          exposed(estimate, {GroupKind::pipeline}),
+          exposed(estimate, {GroupKind::embedding}),
+          t.bubble_s,
+          t.optimizer_s,
+          t.offload_s,
+          0};
+}
+
+constexpr std::array<std::string_view, step_term_count> term_names = {
+    "gemm",     "attention",   "other compute", "TP exchange", "CP exchange", "EP exchange", "DP exchange",
+    "PP sends", "tied tables", "bubble",        "optimizer",   "offload",     "rest"};
+
+/// The term that grew most, as a clause: "TP exchange 14% -> 26%".
+std::string longest_growth(const WhyNot& why, double best_step) {
+  const auto term = std::max_element(why.terms.begin(), why.terms.end(), [](const StepTerm& a, const StepTerm& b) {
+    return a.other_s - a.best_s < b.other_s - b.best_s;
+  });
+  if (term->other_s <= term->best_s || why.step_s <= 0 || best_step <= 0) return {};
+  return fmt::format("{} {:.1f} -> {:.1f}% of the step", term->name, 100 * term->best_s / best_step,
+                     100 * term->other_s / why.step_s);
+}
+
+std::string size_text(std::int64_t bytes) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0));
+}
+
+std::string difference(double best, double other) {
+  const double change = 100 * (other / best - 1);
+  if (std::abs(change) < 0.05) return "as fast";
+  return fmt::format("{:.1f}% {}", std::abs(change), change > 0 ? "slower" : "faster");
+}
+
+class Neighbourhood {
+ public:
+  Neighbourhood(const Draft& base, const LayoutChoice& best) : base_(base), best_(best) {
+    const Draft draft = with_layout(base, best);
+    resolve(draft, run_);
+    shardplan::estimate(run_, estimate_);
+  }
+
+  template <class Change>
+  void try_change(Change&& change) {
+    LayoutChoice other = best_;
+    change(other);
+    if (order_of(other, best_) == 0) return;
+    const Draft draft = with_layout(base_, other);
+    Run run;
+    resolve(draft, run);
+    if (broken_rules(draft, run).any()) return;
+    Estimate estimate;
+    shardplan::estimate(run, estimate);
+    found_.push_back(why_not(run_, estimate_, std::move(run), std::move(estimate), flags_between(best_, other)));
+  }
+
+  const LayoutChoice& best() const noexcept { return best_; }
+  std::vector<WhyNot> take() { return std::move(found_); }
+
+ private:
+  const Draft& base_;
+  LayoutChoice best_;
+  Run run_;
+  Estimate estimate_;
+  std::vector<WhyNot> found_;
+};
+
+/// What goes with one chunk a rank, or several.
+void set_chunks(LayoutChoice& choice, int chunks) {
+  choice.virtual_pipeline = chunks;
+  choice.schedule = chunks > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
+}
+
+}  // namespace
+
+std::string recompute_words(const Recompute& recompute) {
+  switch (recompute.mode) {
+    case RecomputeMode::none: return "none";
+    case RecomputeMode::selective: return "selective";
+    case RecomputeMode::full: return "full";
+    case RecomputeMode::ops: return "ops";
+    case RecomputeMode::first_n: return fmt::format("full:{}", recompute.n);
+    case RecomputeMode::every_k: return fmt::format("every:{}", recompute.n);
+    case RecomputeMode::modules: break;
+  }
+  std::string words;
+  for (std::size_t i = 0; i < recompute_module_names.size(); ++i) {
+    if ((recompute.modules & (1U << i)) == 0) continue;
+    words += (words.empty() ? "" : "+") + std::string(recompute_module_names[i]);
+  }
+  return words;
+}
+
+std::string flags_between(const LayoutChoice& from, const LayoutChoice& to) {
+  std::string flags;
+  const auto add = [&](std::string_view flag, const auto& value) {
+    flags += fmt::format("{}{} {}", flags.empty() ? "" : " ", flag, value);
+  };
+  const auto field = [&](std::string_view pointer, bool value) {
+    flags += fmt::format("{}--set {}={}", flags.empty() ? "" : " ", pointer, value);
+  };
+  if (from.num_gpus != to.num_gpus) add("--gpus", to.num_gpus);
+  if (from.tensor != to.tensor) add("--tp", to.tensor);
+  if (from.pipeline != to.pipeline) add("--pp", to.pipeline);
+  if (from.virtual_pipeline != to.virtual_pipeline) add("--vpp", to.virtual_pipeline);
+  if (from.context != to.context) add("--cp", to.context);
+  const auto data = [](const LayoutChoice& c) { return c.num_gpus / (c.tensor * c.pipeline * c.context); };
+  if (data(from) != data(to)) add("--dp", data(to));
+  if (from.expert != to.expert) add("--ep", to.expert);
+  if (from.expert_tensor != to.expert_tensor) add("--etp", to.expert_tensor);
+  if (from.micro_batch_size != to.micro_batch_size) add("--mbs", to.micro_batch_size);
+  const bool schedule_follows =
+      from.virtual_pipeline != to.virtual_pipeline &&
+      (to.schedule == (to.virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b));
+  if (from.schedule != to.schedule && !schedule_follows) add("--schedule", name(to.schedule));
+  if (to.fsdp == Fsdp::none && (from.zero_stage != to.zero_stage || from.fsdp != to.fsdp)) add("--zero", to.zero_stage);
+  if (to.fsdp != Fsdp::none && from.fsdp != to.fsdp) add("--fsdp", name(to.fsdp));
+  if (to.shard_group > 0 && from.shard_group != to.shard_group) add("--set parallel.shard_group", to.shard_group);
+  if (recompute_words(from.recompute) != recompute_words(to.recompute)) {
+    add("--recompute", recompute_words(to.recompute));
+  }
+  if (from.attention != to.attention) add("--attention", name(to.attention));
+  if (from.sequence_parallel != to.sequence_parallel && to.tensor > 1) {
+    flags += fmt::format("{}--{}", flags.empty() ? "" : " ", to.sequence_parallel ? "sp" : "no-sp");
+  }
+  const auto place = [&](std::string_view part, OffloadDevice before, OffloadDevice after) {
+    if (before == after) return;
+    flags += fmt::format("{}--set training.offload.{}={}", flags.empty() ? "" : " ", part,
+                         after == OffloadDevice::none ? std::string_view("null") : name(after));
+  };
+  place("optimizer", from.offload_optimizer, to.offload_optimizer);
+  place("parameters", from.offload_parameters, to.offload_parameters);
+  place("activations", from.offload_activations, to.offload_activations);
+  if (from.overlap.grad_reduce != to.overlap.grad_reduce) {
+    field("training.overlap.grad_reduce", to.overlap.grad_reduce);
+  }
+  if (from.overlap.param_gather != to.overlap.param_gather) {
+    field("training.overlap.param_gather", to.overlap.param_gather);
+  }
+  if (from.overlap.tp != to.overlap.tp) field("training.overlap.tp", to.overlap.tp);
+  if (from.overlap.p2p != to.overlap.p2p) field("training.overlap.p2p", to.overlap.p2p);
+  return flags;
+}
+
+WhyNot why_not(const Run& best_run, const Estimate& best, Run other_run, Estimate other, std::string change) {
+  WhyNot why;
+  why.change = std::move(change);
+  why.step_s = other.time.step_s;
+  why.over_bytes = std::max<std::int64_t>(0, -other.headroom_bytes);
+  const std::array<double, step_term_count> of_best = parts_of(best), of_other = parts_of(other);
+  double best_rest = best.time.step_s, other_rest = other.time.step_s;
+  for (std::size_t i = 0; i < step_term_count; ++i) {
+    why.terms[i] = {term_names[i], of_best[i], of_other[i]};
+    best_rest -= of_best[i];
+    other_rest -= of_other[i];
+  }
+  why.terms.back().best_s = best_rest;
+  why.terms.back().other_s = other_rest;
+  // Two numbers of GPUs are compared by the work of one GPU.
+  const double best_cost = best.time.step_s * best_run.num_gpus, other_cost = other.time.step_s * other_run.num_gpus;
+  const std::string speed = difference(best_cost, other_cost);
+  if (!other.fits) {
+    why.verdict = WhyNot::Verdict::does_not_fit;
+    const std::string what = why.over_bytes > 0 ? size_text(why.over_bytes) + " over" : "too much for the host";
+    why.reason = fmt::format("{}; else {}", what, speed);
+  } else if (other_cost > best_cost) {
+    why.verdict = speed == "as fast" ? WhyNot::Verdict::equal : WhyNot::Verdict::slower;
+    const std::string growth =
+        why.verdict == WhyNot::Verdict::equal ? std::string() : longest_growth(why, best.time.step_s);
+    why.reason = speed + (growth.empty() ? "" : ": " + growth);
+  } else {
+    why.verdict = other_cost < best_cost ? WhyNot::Verdict::faster : WhyNot::Verdict::equal;
+    why.reason = speed;
+    const std::int64_t more = best.headroom_bytes - other.headroom_bytes;
+    if (more != 0) why.reason += fmt::format(", {} {} free", size_text(std::abs(more)), more > 0 ? "less" : "more");
+  }
+  why.run = std::move(other_run);
+  why.estimate = std::move(other);
+  return why;
+}
+
+std::vector<WhyNot> neighbours(const Draft& base, const LayoutChoice& best, std::size_t most) {
+  Neighbourhood around(base, best);
+  const auto both_ways = [&](auto degree) {
+    for (const bool more : {false, true}) {
+      around.try_change([&](LayoutChoice& c) {
+        auto& value = degree(c);
+        value = more ? value * 2 : std::max<std::remove_reference_t<decltype(value)>>(1, value / 2);
+        if (c.tensor == 1) c.sequence_parallel = c.overlap.tp = false;
+        if (c.tensor > 1 && best.tensor == 1) c.sequence_parallel = true;
+        if (c.pipeline == 1) set_chunks(c, 1);
+      });
+    }
+  };
+  both_ways([](LayoutChoice& c) -> int& { return c.tensor; });
+  both_ways([](LayoutChoice& c) -> int& { return c.pipeline; });
+  both_ways([](LayoutChoice& c) -> int& { return c.context; });
+  if (base.run.model.has_experts()) both_ways([](LayoutChoice& c) -> int& { return c.expert; });
+  both_ways([](LayoutChoice& c) -> std::int64_t& { return c.micro_batch_size; });
+  if (best.pipeline > 1) {
+    around.try_change([](LayoutChoice& c) { set_chunks(c, 1); });
+    around.try_change([&](LayoutChoice& c) { set_chunks(c, std::max(2, 2 * c.virtual_pipeline)); });
+  }
+  around.try_change([](LayoutChoice& c) {
+    const bool none = c.recompute.mode == RecomputeMode::none;
+    c.recompute = Recompute{none ? RecomputeMode::full : RecomputeMode::none, 0, 0};
+  });
+  around.try_change([](LayoutChoice& c) { c.sequence_parallel = c.tensor > 1 && !c.sequence_parallel; });
+  const bool torch = base.run.training.framework == Framework::fsdp;
+  if (best.fsdp == Fsdp::none || !torch) {
+    for (const int stage : {0, 1, 2, 3}) {
+      around.try_change([&](LayoutChoice& c) {
+        c.zero_stage = stage;
+        c.fsdp = Fsdp::none;
+        c.shard_group = 0;
+      });
+    }
+  }
+  around.try_change([](LayoutChoice& c) {
+    c.zero_stage = 0;
+    c.fsdp = Fsdp::full_shard;
+    c.shard_group = 0;
+  });
+  std::vector<WhyNot> found = around.take();
+  const auto rank = [](const WhyNot& why) { return why.verdict == WhyNot::Verdict::does_not_fit ? 0 : 1; };
+  std::stable_sort(found.begin(), found.end(), [&](const WhyNot& a, const WhyNot& b) {
+    return rank(a) != rank(b) ? rank(a) < rank(b) : a.step_s < b.step_s;
+  });
+  // What neither fits nor would be faster says little.
+  found.erase(std::remove_if(
+                  found.begin(), found.end(),
+                  [&](const WhyNot& why) { return rank(why) == 0 && why.reason.find("slower") != std::string::npos; }),
+              found.end());
+  if (found.size() > most) found.resize(most);
+  return found;
+}
+
+}  // namespace shardplan::plan

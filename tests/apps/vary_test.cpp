@@ -1,0 +1,75 @@
+#include "vary.hpp"
+
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace {
+
+using shardplan::cli::parse_vary;
+
+std::string joined(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : " ") + value;
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("vary: fields, lists and ranges") {
+  struct Row {
+    const char* text;
+    const char* pointer;
+    const char* label;
+    const char* values;
+  };
+  for (const Row& row :
+       std::vector<Row>{{"tp=1,2,4", "/parallel/tensor", "tp", "1 2 4"},
+                        {"/parallel/tensor=8", "/parallel/tensor", "tp", "8"},
+                        {"parallel.tensor=8", "/parallel/tensor", "tp", "8"},
+                        {"zero=0..3", "/parallel/zero_stage", "zero", "0 1 2 3"},
+                        {"seq=2048..32768*2", "/training/seq_length", "seq", "2048 4096 8192 16384 32768"},
+                        {"seq=1000..5000*3", "/training/seq_length", "seq", "1000 3000"},
+                        {"mbs=1,2,4..16+4", "/training/micro_batch_size", "mbs", "1 2 4 8 12 16"},
+                        {"training.dropout=0..0.3+0.1", "/training/dropout", "training.dropout", "0 0.1 0.2 0.3"},
+                        {"moe-imbalance=1..2*1.5", "/training/moe/imbalance", "moe-imbalance", "1 1.5"},
+                        {"recompute=none,full,{\"modules\":[\"mlp\",\"moe\"]}", "/training/recompute", "recompute",
+                         "none full {\"modules\":[\"mlp\",\"moe\"]}"},
+                        {"parallel.layers_per_stage=[1,2],[2,1]", "/parallel/layers_per_stage",
+                         "parallel.layers_per_stage", "[1,2] [2,1]"},
+                        {"model=../a.json,b", "/model", "model", "../a.json b"},
+                        {"sp=true,false", "/parallel/sequence_parallel", "sp", "true false"},
+                        {"microbatches=4..8*2", "/microbatches", "microbatches", "4 8"}}) {
+    CAPTURE(row.text);
+    const auto axis = parse_vary(row.text);
+    REQUIRE(axis.ok());
+    CHECK(axis.value.pointer == row.pointer);
+    CHECK(axis.value.label == row.label);
+    CHECK(joined(axis.value.values) == row.values);
+  }
+}
+
+TEST_CASE("vary: what is wrong is said") {
+  struct Row {
+    const char* text;
+    const char* words;
+  };
+  for (const Row& row : std::vector<Row>{{"tp", "not FIELD=VALUES"},
+                                         {"=1", "not FIELD=VALUES"},
+                                         {"tp=", "not FIELD=VALUES"},
+                                         {"tpp=1", "did you mean \"tp\""},
+                                         {"tp=1,,2", "missing between two commas"},
+                                         {"tp=1,2,1", "1 is there twice"},
+                                         {"tp=1..4,2", "2 is there twice"},
+                                         {"tp=4..1", "goes down"},
+                                         {"tp=0..4*2", "first value above 0"},
+                                         {"tp=1..4*1", "K above 1"},
+                                         {"tp=1..4+0", "K above 0"},
+                                         {"tp=1..1000000000", "more than 100000 values"}}) {
+    CAPTURE(row.text);
+    const auto axis = parse_vary(row.text);
+    REQUIRE(axis.problems.size() == 1);
+    CHECK_THAT(axis.problems.front().message, test::Contains(row.words));
+  }
+}

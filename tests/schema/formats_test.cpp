@@ -1,0 +1,142 @@
+// Machine output against its schemas and grammars: shardplan's own, SARIF, JUnit, GitHub's workflow commands.
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/process.hpp"
+#include "validator.hpp"
+
+namespace {
+
+using nlohmann::json;
+
+const std::string root = SHARDPLAN_SOURCE_DIR;
+
+test::ProcessResult shardplan(std::vector<std::string> words, const std::string& folder = root) {
+  words.insert(words.begin(), SHARDPLAN_BINARY);
+  return test::run_process(words, {}, folder);
+}
+
+/// Files whose names and contents need every escape.
+void write_awkward(const test::TemporaryFolder& folder) {
+  const std::string good =
+      R"({"model": "llama-3.1-8b", "cluster": "dgx-h100", "num_gpus": 8, "parallel": {"tensor": 8}})";
+  folder.write("a,b:c%d.json", good);
+  folder.write("quote\"<&>.json", R"({"model": "no <such> & \"model\"", "cluster": "dgx-h100", "num_gpus": 8})");
+  folder.write("s p.json", "{ \"model\": }");
+  folder.write("strict.json",
+               R"({"model": "llama-3.1-8b", "cluster": "dgx-h100", "num_gpus": 8, "parallel": {"tensor": 8},
+  "require": {"min_mfu": 0.99, "max_step_s": 1e-9, "min_headroom_gib": 70}})");
+  for (int i = 0; i < 12; ++i) {
+    folder.write("broken" + std::to_string(i) + ".json", R"({"model": "x%y,z:w"})");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every --json is valid against the output schema") {
+  const std::string run = "configs/runs/llama-3.1-70b-128xh100.json";
+  std::vector<std::vector<std::string>> lines = {
+      {"estimate", run, "--json", "--detail"},
+      {"estimate", run, "--json", "--measured", "step_s=40"},
+      {"check", "tests/check", "--json"},
+      {"check", "tests/check", "--json", "--baseline", run},
+      {"sweep", run, "--vary", "tp=3,4,8", "--vary", "mbs=1,2", "--json"},
+      {"sweep", run, "--vary", "recompute=none,full", "--show", "price,need,sent", "--json"},
+      {"compare", "tests/check/old.json", "tests/check/best.json", "--json"},
+      {"compare", "tests/check/old.json", "tests/check/big.json", "--json", "--all"},
+      {"schedule", "--schedule", "zb-h1", "--pp", "4", "--microbatches", "8", "--json"},
+      {"list", "models", "--json"},
+      {"list", "gpus", "--json"}};
+  for (const auto& entry : std::filesystem::directory_iterator(root + "/configs/runs")) {
+    lines.push_back({"estimate", entry.path().string(), "--json"});
+  }
+  for (const auto& line : lines) {
+    const test::ProcessResult result = shardplan(line);
+    CAPTURE(line, result.err);
+    REQUIRE_FALSE(result.out.empty());
+    const std::string error = test::schema_of("output").error(json::parse(result.out));
+    CAPTURE(error);
+    CHECK(error.empty());
+  }
+  CHECK_FALSE(test::schema_of("output").error({{"schema", "shardplan/estimate/v1"}}).empty());
+  CHECK_FALSE(test::schema_of("output").error({{"schema", "shardplan/other/v1"}}).empty());
+}
+
+TEST_CASE("SARIF is valid against the published schema") {
+  const test::SchemaFile sarif(root + "/tests/schema/published/sarif-2.1.0.json");
+  const test::TemporaryFolder folder;
+  write_awkward(folder);
+  for (const std::string& place : {root + "/tests/check", folder.path(), root + "/configs/runs"}) {
+    const test::ProcessResult result = shardplan({"check", place, "--format", "sarif"});
+    const json log = json::parse(result.out);
+    const std::string error = sarif.error(log);
+    CAPTURE(place, error);
+    CHECK(error.empty());
+    for (const json& found : log["runs"][0]["results"]) {
+      const std::size_t index = found["ruleIndex"].get<std::size_t>();
+      CHECK(log["runs"][0]["tool"]["driver"]["rules"][index]["id"] == found["ruleId"]);
+    }
+  }
+  json broken = json::parse(shardplan({"check", "tests/check", "--format", "sarif"}).out);
+  broken["runs"][0]["results"][0]["level"] = "fatal";
+  CHECK_FALSE(sarif.error(broken).empty());
+}
+
+TEST_CASE("JUnit is valid against its grammar, and its counts add up") {
+  if (test::run_process({"/usr/bin/xmllint", "--version"}).status != 0) {
+    WARN("xmllint is not installed (libxml2-utils)");
+    return;
+  }
+  const test::TemporaryFolder folder;
+  write_awkward(folder);
+  const std::string xsd = root + "/tests/schema/published/junit.xsd";
+  for (const std::string& place : {root + "/tests/check", folder.path(), root + "/configs/runs"}) {
+    const std::string file = folder.path() + "/out.xml";
+    shardplan({"check", place, "--format", "junit", "-o", file});
+    const auto lint = test::run_process({"/usr/bin/xmllint", "--noout", "--schema", xsd, file});
+    CAPTURE(place, lint.err);
+    CHECK(lint.status == 0);
+    const auto count = [&](const std::string& path) {
+      return test::run_process({"/usr/bin/xmllint", "--xpath", path, file}).out;
+    };
+    CHECK(count("number(/testsuites/@tests) = count(//testcase)") == "true\n");
+    CHECK(count("number(/testsuites/@failures) = count(//failure)") == "true\n");
+    CHECK(count("number(/testsuites/@errors) = count(//error)") == "true\n");
+    CHECK(count("sum(//testsuite/@tests) = count(//testcase)") == "true\n");
+  }
+  const std::string wrong = folder.write("wrong.xml", "<testsuites><testsuite name=\"a\"/></testsuites>");
+  CHECK(test::run_process({"/usr/bin/xmllint", "--noout", "--schema", xsd, wrong}).status != 0);
+}
+
+TEST_CASE("GitHub's workflow commands keep their grammar") {
+  const test::TemporaryFolder folder;
+  write_awkward(folder);
+  // ::command key=value,key=value::message; values hold no raw % but as an escape, no ':' and no ','.
+  const std::string escaped = "(?:[^%\\r\\n]|%25|%0D|%0A)";
+  const std::string value = "(?:[^%\\r\\n:,]|%25|%0D|%0A|%3A|%2C)+";
+  const std::regex command("::(error|notice)(?: (file|title)=" + value + "(?:,(line|col|title)=" + value +
+                           ")*)?::" + escaped + "*");
+  for (const std::string& place : {root + "/tests/check", folder.path(), root + "/configs/runs"}) {
+    const test::ProcessResult result = shardplan({"check", place, "--format", "github"});
+    std::istringstream lines(result.out);
+    std::size_t errors = 0;
+    std::size_t notices = 0;
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(line);
+      CHECK(std::regex_match(line, command));
+      errors += line.rfind("::error ", 0) == 0 ? 1 : 0;
+      notices += line.rfind("::notice ", 0) == 0 ? 1 : 0;
+    }
+    CAPTURE(result.out);
+    CHECK(errors <= 10);
+    CHECK(notices == 1);
+    CHECK((errors == 0) == (result.status == 0));
+  }
+  CHECK_FALSE(std::regex_match(std::string("::error file=a:b::x"), command));
+  CHECK_FALSE(std::regex_match(std::string("::error file=a::50% of"), command));
+}

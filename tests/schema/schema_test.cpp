@@ -1,0 +1,223 @@
+// The schemas say what the reader does: they accept what it accepts, refuse what it refuses, and know its words.
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "property/random_run.hpp"
+#include "shardplan/catalog/catalog.hpp"
+#include "shardplan/core/run.hpp"
+#include "shardplan/io/json_text.hpp"
+#include "shardplan/io/model_config.hpp"
+#include "shardplan/io/run_file.hpp"
+#include "shardplan/physics/optimizers.hpp"
+#include "shardplan/plan/fields.hpp"
+#include "shardplan/plan/requirements.hpp"
+#include "support/catch.hpp"
+#include "support/process.hpp"
+#include "validator.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using shardplan::name;
+
+const std::string root = SHARDPLAN_SOURCE_DIR;
+
+std::vector<fs::path> files_of(const std::string& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(root + "/" + folder)) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+json parsed(const fs::path& file) {
+  const auto text = shardplan::io::parse_json(test::read_file(file.string()), file.string());
+  REQUIRE(text.ok());
+  return *text.value.value;
+}
+
+/// The schema of the member at a JSON pointer of a run file.
+const json* member_schema(const json& schema, const std::string& pointer) {
+  const json* node = &schema;
+  for (const std::string& token : shardplan::io::pointer_tokens(pointer)) {
+    const json* next = nullptr;
+    const std::vector<const json*> candidates = [&] {
+      std::vector<const json*> all = {node};
+      for (const char* const key : {"anyOf"}) {
+        if (node->contains(key)) {
+          for (const json& each : (*node)[key]) all.push_back(&each);
+        }
+      }
+      return all;
+    }();
+    for (const json* candidate : candidates) {
+      if (candidate->contains("$ref")) {
+        const std::string reference = (*candidate)["$ref"].get<std::string>();
+        candidate = &schema["definitions"][reference.substr(reference.rfind('/') + 1)];
+      }
+      if (candidate->contains("properties") && (*candidate)["properties"].contains(token)) {
+        next = &(*candidate)["properties"][token];
+      }
+    }
+    if (next == nullptr) return nullptr;
+    node = next;
+  }
+  return node;
+}
+
+/// A whole run with one field set.
+json run_with(const std::string& pointer, const json& value) {
+  json run = {{"model", "llama-3.1-8b"}, {"cluster", "dgx-h100"}, {"num_gpus", 8}};
+  run[json::json_pointer(pointer)] = value;
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("the schemas accept every file under configs/") {
+  std::size_t count = 0;
+  for (const auto& [folder, kind] : {std::pair{"runs", "run"}, {"clusters", "cluster"}, {"models", "model"}}) {
+    for (const fs::path& file : files_of(std::string("configs/") + folder)) {
+      CAPTURE(file.string());
+      CHECK(test::schema_of(kind).error(parsed(file)).empty());
+      ++count;
+    }
+  }
+  CHECK(count > 200);
+}
+
+TEST_CASE("a cluster may hold each built-in GPU as an object") {
+  for (const fs::path& file : files_of("configs/gpus")) {
+    for (const json& gpu : parsed(file)["gpus"]) {
+      CAPTURE(gpu["name"]);
+      const std::string error = test::schema_of("cluster").error({{"gpu", gpu}});
+      CAPTURE(error);
+      CHECK(error.empty());
+    }
+  }
+}
+
+TEST_CASE("the run schema refuses each malformed input") {
+  // Rules that hold between numbers, or between a file and what it names: no schema can say them, the reader does.
+  const std::set<std::string> beyond_schemas = {
+      "batch-not-divided.json",        "context-does-not-divide.json",
+      "experts-of-a-dense-model.json", "half-a-node.json",
+      "heads-not-divided.json",        "interleaved-microbatches.json",
+      "layers-not-divided.json",       "missing-model-file.json",
+      "position-table-too-short.json", "sequence-parallel-does-not-divide.json",
+      "stages-do-not-sum.json",        "too-few-stages.json",
+      "unknown-target.json",           "world-mismatch.json"};
+  std::size_t refused = 0;
+  for (const fs::path& file : files_of("tests/malformed/inputs")) {
+    const auto text = shardplan::io::parse_json(test::read_file(file.string()), file.string());
+    CAPTURE(file.filename().string());
+    if (!text.ok()) {  // no JSON: nothing for a schema
+      ++refused;
+      continue;
+    }
+    const bool valid = test::schema_of("run").error(*text.value.value).empty();
+    CHECK(valid == (beyond_schemas.count(file.filename().string()) > 0));
+    shardplan::io::RunInput input;
+    input.text = text.value;
+    CHECK_FALSE(shardplan::io::read_run(input, shardplan::catalog::builtin_catalog()).ok());
+    refused += valid ? 0 : 1;
+  }
+  CHECK(refused > 70);
+}
+
+TEST_CASE("legal runs are valid") {
+  test::Random random(20240917);
+  std::size_t legal = 0;
+  for (int i = 0; i < 400; ++i) {
+    const json run = test::random_run(random);
+    const auto read =
+        shardplan::io::read_run(shardplan::io::run_input_from_json(run.dump()), shardplan::catalog::builtin_catalog());
+    if (!read.ok()) continue;
+    ++legal;
+    const std::string error = test::schema_of("run").error(run);
+    CAPTURE(run.dump(), error);
+    CHECK(error.empty());
+    // As resolved, too.
+    const std::string resolved = test::schema_of("run").error(json::parse(read.run_json));
+    CAPTURE(read.run_json, resolved);
+    CHECK(resolved.empty());
+  }
+  CHECK(legal > 100);
+}
+
+TEST_CASE("the run schema has every field of the reader, and no other") {
+  const json& schema = test::schema_of("run").document();
+  for (const std::string_view pointer : shardplan::names_of<shardplan::plan::Field>) {
+    CAPTURE(pointer);
+    CHECK(member_schema(schema, std::string(pointer)) != nullptr);
+  }
+  for (const std::string_view member : shardplan::names_of<shardplan::plan::Requirement>) {
+    CAPTURE(member);
+    CHECK(member_schema(schema, "/require/" + std::string(member)) != nullptr);
+  }
+  for (const char* const section :
+       {"/parallel", "/parallel/zeropp", "/training", "/training/fp8", "/training/kernels", "/training/moe",
+        "/training/peft", "/training/offload", "/training/overlap", "/require"}) {
+    const std::string inner = std::string(section) + "/no_such_field";
+    CAPTURE(section);
+    CHECK_FALSE(test::schema_of("run").error(run_with(inner, 1)).empty());
+  }
+}
+
+TEST_CASE("the run schema knows the reader's words") {
+  const auto check = [](const std::string& pointer, const auto& names, const std::set<std::string>& beside = {}) {
+    for (const std::string_view each : names) {
+      if (beside.count(std::string(each)) > 0) continue;
+      CAPTURE(pointer, each);
+      json run = run_with(pointer, std::string(each));
+      if (each == "interleaved") run["parallel"]["virtual_pipeline"] = 2;
+      CHECK(test::schema_of("run").error(run).empty());
+    }
+    CAPTURE(pointer);
+    CHECK_FALSE(test::schema_of("run").error(run_with(pointer, "no-such-word")).empty());
+  };
+  using namespace shardplan;
+  check("/parallel/fsdp", names_of<Fsdp>);
+  check("/parallel/grad_sync", names_of<GradSync>);
+  check("/parallel/context_comm", names_of<ContextComm>);
+  check("/parallel/schedule", names_of<ScheduleKind>);
+  check("/training/precision", names_of<Precision>);
+  check("/training/fp8/recipe", names_of<Fp8Recipe>);
+  check("/training/framework", names_of<Framework>);
+  check("/training/optimizer_impl", names_of<OptimizerImpl>);
+  check("/training/attention", names_of<AttentionKernel>);
+  check("/training/loss", names_of<LossKind>, {"chunked"});
+  check("/training/param_dtype", names_of<DType>);
+  check("/training/peft/method", names_of<PeftMethod>, {"none"});
+  check("/training/peft/quant", names_of<Quantization>);
+  check("/training/kernels/sp_input", names_of<SequenceParallelInput>);
+  check("/training/kernels/softmax", names_of<SoftmaxKernel>);
+  check("/training/stack", catalog::builtin_catalog().names(io::CatalogKind::stacks));
+  check("/model", catalog::builtin_catalog().names(io::CatalogKind::models));
+  check("/cluster", catalog::builtin_catalog().names(io::CatalogKind::clusters));
+  std::vector<std::string_view> names;
+  for (const Optimizer& optimizer : optimizers()) names.push_back(optimizer.name);
+  for (const OptimizerAlias& alias : optimizer_aliases()) names.push_back(alias.name);
+  check("/training/optimizer", names);
+  CHECK(test::schema_of("run").error(run_with("/training/optimizer", "AdamW_Torch_Fused")).empty());
+  CHECK(test::schema_of("run").error(run_with("/model", "LLaMA-3.1-8B")).empty());
+  CHECK(test::schema_of("run").error(run_with("/training/recompute", {{"modules", {"core_attn"}}})).empty());
+  for (const std::string_view type : io::supported_model_types()) {
+    CAPTURE(type);
+    if (type == "transformer") continue;
+    CHECK(test::schema_of("model").error({{"model_type", std::string(type)}, {"hidden_size", 64}}).empty());
+  }
+}
+
+TEST_CASE("schema prints the files") {
+  for (const std::string kind : {"run", "cluster", "model", "output"}) {
+    const test::ProcessResult result = test::run_process({SHARDPLAN_BINARY, "schema", kind});
+    CAPTURE(kind, result.err);
+    CHECK(result.status == 0);
+    CHECK(result.out == test::read_file(root + "/configs/schema/" + kind + ".schema.json"));
+  }
+}
