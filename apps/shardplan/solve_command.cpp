@@ -11,7 +11,7 @@
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/run_file.hpp"
 #include "shardplan/io/solve_json.hpp"
-#include "shardplan/plan/search.hpp"
+#include "shardplan/plan/requirements.hpp"
 #include "shardplan/report/solve_text.hpp"
 #include "solve_field.hpp"
 
@@ -63,6 +63,7 @@ class Trials {
       return Holds::illegal;
     }
     estimate(read.run, estimate_);
+    read.run.require.fits = true;  // what does not fit is no answer, whatever `check` is to make of it
     if (plan::meets(read.run.require, estimate_)) return Holds::yes;
     return is_too_much(field_, read.run.require, estimate_) ? Holds::no : Holds::not_here;
   }

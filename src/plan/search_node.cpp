@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shardplan/plan/requirements.hpp"
 #include "shardplan/schedule/closed_form.hpp"
 
 namespace shardplan::plan {
@@ -20,18 +21,6 @@ double work_of(const Unit& unit) noexcept {
 bool pages_states(const EstimateWorkspace& w) noexcept { return w.optimizer->paged; }
 
 }  // namespace
-
-bool meets(const Requirements& require, const Estimate& estimate) noexcept {
-  if (!estimate.fits) return false;
-  const ThroughputEstimate& t = estimate.throughput;
-  const auto at_least = [](const std::optional<double>& limit, double value) { return !limit || value >= *limit; };
-  const auto at_most = [](const std::optional<double>& limit, double value) { return !limit || value <= *limit; };
-  return at_least(require.min_headroom_gib, static_cast<double>(estimate.headroom_bytes) / gib) &&
-         at_least(require.min_mfu, t.mfu) && at_most(require.max_bubble, estimate.pipeline.bubble_fraction) &&
-         at_most(require.max_step_s, estimate.time.step_s) &&
-         at_least(require.min_tokens_per_s_per_gpu, t.tokens_per_s_per_gpu) &&
-         at_most(require.max_gpu_hours_per_1e12_tokens, t.gpu_hours_per_1e12_tokens);
-}
 
 NodeSearch::NodeSearch(const SearchTask& task) : task_(task), tree_(task.tree), run_(task.tree.run()) {}
 

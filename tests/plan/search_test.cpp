@@ -1,4 +1,5 @@
 // The search against brute force: every legal layout estimated one by one.
+#include "shardplan/plan/requirements.hpp"
 #include "shardplan/plan/search.hpp"
 
 #include <fmt/format.h>

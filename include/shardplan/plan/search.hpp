@@ -104,9 +104,6 @@ struct SearchKey {
 };
 SearchKey key_of(Objective objective, const Found& found) noexcept;
 
-/// Whether an estimate meets what is required of it.
-bool meets(const Requirements& require, const Estimate& estimate) noexcept;
-
 }  // namespace shardplan::plan
 
 namespace shardplan {
