@@ -31,7 +31,7 @@ install_packages() {
 }
 
 build_packages="g++ cmake ninja-build libcli11-dev nlohmann-json3-dev libfmt-dev"
-test_packages="catch2 git python3 libvalijson-dev libxml2-utils zsh fish"
+test_packages="catch2 git python3 libvalijson-dev libxml2-utils zsh fish libmuparser-dev"
 
 # launcher: uses ccache where it is installed.
 launcher() {

@@ -101,9 +101,13 @@ Command compare_command();
 Command search_command();
 Command solve_command();
 Command schedule_command();
+Command explain_command();
 Command schema_command();
 Command sweep_command();
 Command list_command();
+
+/// The topics of `explain`, for `list topics` too.
+Outcome print_topics(const OutputStyle& style);
 
 /// `Diagnostic::file` of a problem of the command line itself: the line then reads `shardplan: message`.
 inline constexpr std::string_view command_line_file = "shardplan";

@@ -53,7 +53,7 @@ std::string in_own_words(const Command& command, const std::string& message) {
 /// Whether a flag says something each time that it is given: switches do no harm, --set and --offload add up.
 bool may_repeat(const Flag& flag) {
   return flag.kind == ValueKind::none || flag.kind == ValueKind::any_field || flag.kind == ValueKind::pairs ||
-         flag.kind == ValueKind::axis;
+         flag.kind == ValueKind::assignment || flag.kind == ValueKind::axis;
 }
 
 std::string see_help(const Command& command) { return fmt::format("        (shardplan {} --help)", command.name); }
@@ -110,7 +110,7 @@ ParsedLine parse_command_line(const Command& command, std::span<const char* cons
   for (const Flag* const flag : flags_of(command)) {
     const bool is_switch = flag->kind == ValueKind::none;
     CLI::Option* const option = is_switch ? app.add_flag(option_names(*flag)) : app.add_option(option_names(*flag));
-    if (!is_switch) option->expected(1);
+    if (!is_switch) option->expected(flag->kind == ValueKind::optional_text ? 0 : 1, 1);
     option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     rows.emplace(option, flag);
   }
@@ -152,7 +152,8 @@ ParsedLine parse_command_line(const Command& command, std::span<const char* cons
       complain(fmt::format("{} is given twice, as \"{}\" and \"{}\"; only one can count{}", shown(flag),
                            *parsed.arguments.value(flag.name), typed, see_help(command)));
     }
-    parsed.arguments.flags.push_back({&flag, is_switch ? std::string(flag.fixed) : typed});
+    const bool nothing = flag.kind == ValueKind::optional_text && typed == "true";  // CLI11's word for it
+    parsed.arguments.flags.push_back({&flag, is_switch ? std::string(flag.fixed) : nothing ? "" : typed});
   }
   return parsed;
 }

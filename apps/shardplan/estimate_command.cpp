@@ -5,6 +5,7 @@
 #include <array>
 
 #include "command.hpp"
+#include "explained.hpp"
 #include "measured.hpp"
 #include "next_actions.hpp"
 #include "run_input.hpp"
@@ -22,6 +23,7 @@ constexpr std::array estimate_flags = {
          "verbose details", "true"},
     Flag{"measured", "", ValueKind::text, FlagGroup::output, "KEY=N",
          "your tokens_per_s_per_gpu, step_s or tflops_per_gpu: its MFU", "actual measurement"},
+    explain_flag,
 };
 
 /// The warnings of reading and of the estimate, each once.
@@ -59,12 +61,20 @@ Outcome run_estimate(const Arguments& arguments, const OutputStyle& style) {
   if (style.format == Format::csv && style.detail) {
     return usage_problem("--detail has no rows in csv", "text, json and markdown show it");
   }
+  if (arguments.has("explain") && (style.detail || arguments.has("measured"))) {
+    return usage_problem("--explain opens one number; it has no place for --detail or --measured");
+  }
   Result<Measurement> measurement;
   const std::optional<std::string_view> measured_text = arguments.value("measured");
   if (measured_text) measurement = parse_measurement(*measured_text);
   if (!measurement.ok()) return rejected(std::move(measurement.problems));
   io::ReadRun read = read_run_of(arguments);
   if (!read.ok()) return rejected(std::move(read.problems));
+  if (const std::optional<std::string_view> term = arguments.value("explain")) {
+    Outcome outcome = explained(read.run, *term, style);
+    outcome.notes = std::move(read.notes);
+    return outcome;
+  }
 
   Estimate result;
   estimate(read.run, result);

@@ -12,14 +12,16 @@ namespace shardplan::cli {
 
 /// What stands behind a flag on the command line.
 enum class ValueKind : std::uint8_t {
-  none,       ///< nothing: the row's `fixed` is the value
-  integer,    ///< JSON number
-  number,     ///< JSON number
-  text,       ///< JSON string
-  list,       ///< a,b,c: JSON list; a single "all-linear" stays a string
-  pairs,      ///< key=value,key=value: members of the field
-  any_field,  ///< FIELD=VALUE
-  axis        ///< FIELD=VALUES: no value of the run
+  none,           ///< nothing: the row's `fixed` is the value
+  integer,        ///< JSON number
+  number,         ///< JSON number
+  text,           ///< JSON string
+  list,           ///< a,b,c: JSON list; a single "all-linear" stays a string
+  pairs,          ///< key=value,key=value: members of the field
+  any_field,      ///< FIELD=VALUE
+  optional_text,  ///< a word, or nothing
+  assignment,     ///< SYMBOL=VALUE, any number of times
+  axis            ///< FIELD=VALUES: no value of the run
 };
 
 enum class FlagGroup : std::uint8_t { model, cluster, parallel, training, command, output };

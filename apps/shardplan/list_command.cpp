@@ -137,7 +137,7 @@ Listing list_dtypes(const Request& request) {
   return request.json ? Listing{Table{{}}, io::dtype_items()} : Listing{report::dtypes_table(request.width), {}};
 }
 
-constexpr std::array<Kind, 7> kinds = {{
+constexpr std::array<Kind, 8> kinds = {{
     {"models", "Hugging Face configurations, with parameter counts", list_models},
     {"gpus", "memory, bandwidths, dense rates, links", list_gpus},
     {"clusters", "node types: GPUs, links, host", list_clusters},
@@ -145,6 +145,7 @@ constexpr std::array<Kind, 7> kinds = {{
     {"schedules", "pipeline schedules for --schedule", list_schedules},
     {"optimizers", "what each keeps per parameter", list_optimizers},
     {"dtypes", "number formats: range and precision", list_dtypes},
+    {"topics", "what `explain` has a card for", nullptr},
 }};
 
 Outcome print(std::string_view kind, const Listing& listing, const OutputStyle& style) {
@@ -222,6 +223,7 @@ Outcome run_list(const ListOptions& options) {
     Outcome outcome = check_vendor(options.vendor);
     if (!outcome.problems.empty()) return outcome;
   }
+  if (kind->list == nullptr) return print_topics(options.style);
   const int width = options.style.format == Format::text ? options.style.page.width : 0;
   return print(kind->name, kind->list({json, options.style.page.units, width, options.vendor}), options.style);
 }
@@ -230,7 +232,7 @@ Command list_command() {
   Command command;
   command.name = "list";
   command.purpose = Purpose::learn;
-  command.arguments = "models|gpus|clusters|stacks|schedules|optimizers|dtypes";
+  command.arguments = "models|gpus|clusters|stacks|schedules|optimizers|dtypes|topics";
   command.summary = "What is built in, with its source.";
   command.examples = {"shardplan list models", "shardplan list gpus --vendor nvidia",
                       "shardplan list clusters --format csv"};

@@ -41,7 +41,7 @@ bool is_too_much(const SolveField& field, const Requirements& require, const Est
   Requirements limits;
   limits.min_headroom_gib = require.min_headroom_gib;
   if (field.step_grows) limits.max_step_s = require.max_step_s;
-  return !plan::meets(limits, estimate);
+  return !estimate.fits || !plan::meets(limits, estimate);
 }
 
 /// Reads the run with the field set, again and again.
@@ -63,8 +63,7 @@ class Trials {
       return Holds::illegal;
     }
     estimate(read.run, estimate_);
-    read.run.require.fits = true;  // what does not fit is no answer, whatever `check` is to make of it
-    if (plan::meets(read.run.require, estimate_)) return Holds::yes;
+    if (estimate_.fits && plan::meets(read.run.require, estimate_)) return Holds::yes;
     return is_too_much(field_, read.run.require, estimate_) ? Holds::no : Holds::not_here;
   }
 

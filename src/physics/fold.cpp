@@ -3,28 +3,6 @@
 #include <algorithm>
 
 namespace shardplan {
-namespace {
-
-std::uint8_t recomputed_modules(const Recompute& recompute) noexcept {
-  if (recompute.mode == RecomputeMode::selective) return recompute_core_attn;
-  if (recompute.mode == RecomputeMode::modules) return recompute.modules;
-  return 0;
-}
-
-bool covers(std::uint8_t modules, Covered covered) noexcept {
-  switch (covered) {
-    case Covered::none: return false;
-    case Covered::core_attn: return (modules & recompute_core_attn) != 0;
-    case Covered::layernorm: return (modules & recompute_layernorm) != 0;
-    case Covered::mlp: return (modules & recompute_mlp) != 0;
-    case Covered::moe_act: return (modules & recompute_moe_act) != 0;
-    case Covered::moe: return (modules & recompute_moe) != 0;
-    case Covered::mla_up_proj: return (modules & recompute_mla_up_proj) != 0;
-  }
-  return false;
-}
-
-}  // namespace
 
 Weights& Weights::operator+=(const Weights& other) noexcept {
   trained += other.trained;
@@ -161,13 +139,7 @@ SavedBytes fold_saved(const OperatorList<double>& list, const Recompute& recompu
   const std::uint8_t modules = recomputed_modules(recompute);
   for (const Operator<double>& op : list.operators) {
     bytes.saved += op.saved;
-    double kept = op.saved;
-    if (covers(modules, op.covered) && op.saved_recomputed < kept) kept = op.saved_recomputed;
-    if (covers(modules, op.also_covered)) {
-      const double dropped = op.saved - op.saved_also_recomputed;
-      kept = kept > dropped ? kept - dropped : 0;
-    }
-    bytes.kept += kept;
+    bytes.kept += kept_bytes(op, modules);
   }
   switch (recompute.mode) {
     case RecomputeMode::full:

@@ -3,19 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+
+#include "shardplan/physics/state_formula.hpp"
 
 namespace shardplan {
 namespace {
-
-double padded(double elements, double shards) noexcept {
-  const double unit = static_cast<double>(std::lcm(static_cast<long long>(shards), 128LL));
-  return std::ceil(elements / unit) * unit;
-}
-
-struct Shards {
-  double parameter, gradient, optimizer, replicas;
-};
 
 /// Stored bytes of a quantised matrix element and its block constants (optimizers.md section 4; QLoRA, 2305.14314:
 /// blocks of 64, second level over 256 of them).
@@ -179,64 +171,30 @@ StateBytes active_layer_bytes(const StateRule& rule, double elements) noexcept {
   return bytes;
 }
 
+namespace {
+
+StateElements<double> elements_of(const Weights& w) noexcept {
+  return {w.trained,      w.narrow,        w.frozen,  w.quantized,       w.quantized_rows,        w.adapters,
+          w.counted,      w.counted_bytes, w.treated, w.adapter_counted, w.adapter_counted_bytes, w.unpaged_bytes,
+          w.largest_bytes};
+}
+
+}  // namespace
+
 StateBytes state_bytes(const StateRule& rule, const UnitWeights& unit, const Optimizer& optimizer) noexcept {
+  StateSums<double> sums;
+  add_states(rule, optimizer, elements_of(unit.dense),
+             {rule.parameter_shards, rule.gradient_shards, rule.optimizer_shards, rule.dense_replicas}, sums);
+  add_states(
+      rule, optimizer, elements_of(unit.expert),
+      {rule.expert_parameter_shards, rule.expert_gradient_shards, rule.expert_optimizer_shards, rule.expert_replicas},
+      sums);
   StateBytes bytes;
-  const bool one_layer = optimizer.form == StateForm::block_coordinate;
-  const auto shard = [&rule](double elements, double shards) {
-    if (shards <= 1) return elements;
-    return rule.rounds_bytes ? elements / shards : std::ceil(elements / shards);
-  };
-  double unpaged = 0;
-  const auto add = [&](const Weights& w, const Shards& shards) {
-    double trained_buffer = w.trained;
-    if (rule.padded_buffers) trained_buffer = padded(w.trained, shards.optimizer);
-    bytes.parameters += rule.parameter_bytes * shard(trained_buffer, shards.parameter);
-    if (rule.narrow_parameter_bytes > 0) {
-      bytes.parameters += (rule.narrow_parameter_bytes - rule.parameter_bytes) * shard(w.narrow, shards.parameter);
-    }
-    if (optimizer.weight_bytes > 0 && w.treated > 0) {
-      bytes.parameters -= (rule.parameter_bytes - optimizer.weight_bytes) * shard(w.treated, shards.parameter);
-    }
-    // Of the layer that it is about, active_layer_bytes.
-    if (!one_layer) {
-      if (rule.keeps_gradients) bytes.gradients += rule.gradient_bytes * shard(trained_buffer, shards.gradient);
-      const double elementwise = std::max(0.0, trained_buffer - w.counted);
-      double counted = w.counted_bytes / shards.optimizer;
-      if (rule.whole_matrices) counted = std::max(counted, w.largest_bytes);
-      const double moments = rule.moment_bytes * shard(elementwise, shards.optimizer) + counted +
-                             rule.replica_share_bytes * w.trained / shards.replicas;
-      bytes.moments += moments;
-      bytes.optimizer += rule.master_bytes * shard(trained_buffer, shards.optimizer) + moments;
-    }
-    // Frozen weights: stored once, never with gradients or states.
-    bytes.parameters += rule.frozen_bytes * shard(w.frozen, shards.parameter);
-    if (w.quantized > 0) {
-      bytes.parameters += rule.quantized_bytes * shard(w.quantized, shards.parameter);
-      const double constants =
-          std::ceil(rule.quantized_constant_bytes * w.quantized + rule.quantized_row_bytes * w.quantized_rows);
-      bytes.parameters += rule.constants_sharded ? shard(constants, shards.parameter) : constants;
-    }
-    if (w.adapters > 0) {
-      const bool cut = rule.adapters_sharded;
-      const double buffer = rule.padded_buffers ? padded(w.adapters, shards.optimizer) : w.adapters;
-      bytes.parameters += rule.adapter_parameter_bytes * shard(buffer, cut ? shards.parameter : 1);
-      const double gradients = rule.keeps_gradients ? rule.adapter_gradient_bytes : 0.0;
-      bytes.gradients += gradients * shard(buffer, cut ? shards.gradient : 1);
-      const double states = cut ? shards.optimizer : 1;
-      const double elementwise = std::max(0.0, buffer - w.adapter_counted);
-      const double moments = rule.adapter_moment_bytes * shard(elementwise, states) + w.adapter_counted_bytes / states;
-      bytes.moments += moments;
-      bytes.optimizer += rule.adapter_master_bytes * shard(buffer, states) + moments;
-    }
-    if (optimizer.paged) unpaged += w.unpaged_bytes / shards.optimizer;
-  };
-  add(unit.dense, {rule.parameter_shards, rule.gradient_shards, rule.optimizer_shards, rule.dense_replicas});
-  add(unit.expert,
-      {rule.expert_parameter_shards, rule.expert_gradient_shards, rule.expert_optimizer_shards, rule.expert_replicas});
-  if (optimizer.paged) bytes.paged = std::max(0.0, std::floor(bytes.moments - unpaged));
-  bytes.parameters = std::ceil(bytes.parameters);
-  bytes.gradients = std::ceil(bytes.gradients);
-  bytes.optimizer = std::ceil(bytes.optimizer);
+  bytes.moments = sums.moments;
+  if (optimizer.paged) bytes.paged = std::max(0.0, std::floor(sums.moments - sums.unpaged));
+  bytes.parameters = std::ceil(sums.parameters);
+  bytes.gradients = std::ceil(sums.gradients);
+  bytes.optimizer = std::ceil(sums.optimizer);
   return bytes;
 }
 

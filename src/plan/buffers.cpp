@@ -1,4 +1,4 @@
-#include "buffers.hpp"
+#include "shardplan/plan/buffers.hpp"
 
 #include <algorithm>
 #include <cmath>

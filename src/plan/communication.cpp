@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data_calls.hpp"
 #include "shardplan/physics/layer_inputs.hpp"
+#include "shardplan/plan/data_calls.hpp"
 
 namespace shardplan {
 namespace {

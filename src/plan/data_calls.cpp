@@ -1,5 +1,5 @@
 // Which data-parallel collectives a step makes, and how much each moves.
-#include "data_calls.hpp"
+#include "shardplan/plan/data_calls.hpp"
 
 #include <algorithm>
 #include <cmath>

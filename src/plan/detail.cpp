@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "overheads.hpp"
 #include "shardplan/physics/layer_inputs.hpp"
+#include "shardplan/plan/overheads.hpp"
 #include "shardplan/plan/workspace.hpp"
 
 namespace shardplan {

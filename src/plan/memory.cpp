@@ -2,9 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "buffers.hpp"
-#include "overheads.hpp"
 #include "shardplan/physics/layer_inputs.hpp"
+#include "shardplan/plan/buffers.hpp"
+#include "shardplan/plan/overheads.hpp"
+#include "shardplan/plan/rank_memory.hpp"
 #include "shardplan/plan/workspace.hpp"
 
 namespace shardplan {
@@ -125,136 +126,53 @@ Elsewhere move_states(const Run& run, const StateRule& rule, StateBytes& states)
   return elsewhere;
 }
 
-struct RankMemory {
-  const Run& run;
-  const EstimateWorkspace& w;
-  int rank;
-  const Stage& stage;
-  StateBytes states;
-  Buffers buffers;
-  double framework;
-  double workspaces;  ///< cuBLAS workspaces, which the caching allocator holds
-
-  MemoryParts base(bool gradients) const noexcept {
-    MemoryParts parts;
-    parts.parameters = whole(states.parameters);
-    parts.gradients = gradients ? whole(states.gradients) : 0;
-    parts.optimizer = whole(states.optimizer);
-    parts.framework = whole(framework);
-    return parts;
-  }
-};
-
-void set(StageEstimate& out, Moment moment, const MemoryParts& parts) noexcept {
-  out.moments[static_cast<std::size_t>(moment)] = parts;
-  out.has_moment[static_cast<std::size_t>(moment)] = true;
-}
-
-void fill_moments(const RankMemory& r, StageEstimate& out) noexcept {
-  const Run& run = r.run;
-  const Training& training = run.training;
-  const EstimateWorkspace& w = r.w;
-  const Stage& stage = r.stage;
-  const bool textbook = training.framework == Framework::textbook;
-  const int per_rank = schedule::chunks_per_rank(w.spec.shape);
-  const std::size_t at = static_cast<std::size_t>(r.rank);
-  const bool accumulates = run.microbatches() > 1;
-  const bool gradients_from_start = accumulates || !training.stack.memory.gradients_freed;
-
-  double in_flight = w.simulated.peak_bytes[at];
-  double current = 0, first = 0;
-  for (int c = 0; c < per_rank; ++c) {
-    const std::size_t index = at * static_cast<std::size_t>(per_rank) + static_cast<std::size_t>(c);
+/// Activations that one microbatch keeps on a rank, at most in one chunk, and of all that are in flight.
+void fill_activations(const Run& run, const EstimateWorkspace& w, std::size_t rank, RankMemory& out) noexcept {
+  const Offload& offload = run.training.offload;
+  const Stage& stage = w.stages[rank];
+  const std::size_t per_rank = static_cast<std::size_t>(schedule::chunks_per_rank(w.spec.shape));
+  RankBytes<double>& bytes = out.bytes;
+  out.all_in_flight = w.simulated.peak_bytes[rank];
+  for (std::size_t c = 0; c < per_rank; ++c) {
+    const std::size_t index = rank * per_rank + c;
     const Chunk& chunk = w.chunks[index];
-    if (chunk.kept > current) {
-      current = chunk.kept;
-      first = chunk.first_kept;
+    if (chunk.kept > bytes.current) {
+      bytes.current = chunk.kept;
+      bytes.first_layer = chunk.first_kept;
     }
     if (!chunk.has_head) continue;
     // The loss of the microbatch that is just done is counted apart; others in flight keep theirs.
     const double others = std::max(0.0, w.simulated.peak_live[index] - 1);
-    in_flight += others * (w.ends.final_norm.bytes.saved + w.ends.head.bytes.saved);
+    out.other_losses += others * (w.ends.final_norm.bytes.saved + w.ends.head.bytes.saved);
   }
-  double offloaded = 0;
-  if (training.offload.activations == OffloadDevice::cpu && stage.layers > 0) {
-    const int chosen = training.offload.activation_layers < 0
-                           ? stage.layers
-                           : std::min(training.offload.activation_layers, stage.layers);
-    offloaded = in_flight * chosen / stage.layers;
+  out.all_in_flight += out.other_losses;
+  bytes.in_flight = out.all_in_flight;
+  if (offload.activations == OffloadDevice::cpu && stage.layers > 0) {
+    const int chosen = offload.activation_layers < 0 ? stage.layers : std::min(offload.activation_layers, stage.layers);
     // What is being sent and fetched stays: two layers.
-    offloaded = std::max(0.0, offloaded - 2 * current / std::max(1, stage.layers));
-    in_flight -= offloaded;
-    out.host_bytes += whole(offloaded);
+    out.offloaded_activations =
+        std::max(0.0, bytes.in_flight * chosen / stage.layers - 2 * bytes.current / std::max(1, stage.layers));
+    bytes.in_flight -= out.offloaded_activations;
   }
+}
 
-  if (textbook) {
-    MemoryParts parts = r.base(true);
-    parts.activations =
-        whole(in_flight + (stage.has_head ? w.ends.final_norm.bytes.saved + w.ends.head.bytes.saved : 0.0));
-    parts.transient = whole(recomputed_bytes(run, stage));
-    set(out, Moment::backward, parts);
-    set(out, Moment::optimizer_step, r.base(true));
-    return;
-  }
+/// FSDP1 hangs its hook on the inputs of frozen units.
+bool retains_inputs(const Run& run) noexcept {
+  const Training& training = run.training;
+  const bool frozen_units = training.peft.active() && training.framework == Framework::fsdp &&
+                            run.parallel.fsdp_version == 1 && run.parallel.dense_replicas() > 1;
+  return frozen_units && training.stack.memory.retains_frozen_inputs;
+}
 
-  const double dummies = dummy_gradients(run, stage);
-  const double layer_output =
-      training.recompute.of_layers() && training.kernels.reentrant_checkpoint ? stage.layer_checkpoint : 0.0;
-  const double inside = recomputed_bytes(run, stage) + stage.transient.total() + layer_output;
-  const double kept_logits = training.keep_logits ? 4.0 * w.ends.logits : 0.0;
-
-  if (stage.has_head) {
-    MemoryParts parts = r.base(gradients_from_start);
-    const double input = w.ends.head_input;
-    parts.activations = whole(in_flight + w.ends.final_norm.bytes.saved + input);
-    const HeadPeaks<double>& peaks = w.ends.head_peaks;
-    // Cached placeholders of weight gradients are counted once, among the dummies.
-    const double made = training.kernels.te_dummy_wgrad ? 0.0 : peaks.weight_gradient;
-    const double loss = std::max({peaks.loss, peaks.product + made, w.ends.head.bytes.saved - input});
-    parts.transient = whole(r.buffers.gathered_at_loss + loss + dummies + r.buffers.cached + r.workspaces);
-    parts.communication_buffers = whole(r.buffers.at_loss);
-    set(out, Moment::loss, parts);
-  }
-  {
-    MemoryParts parts = r.base(gradients_from_start);
-    if (!gradients_from_start && stage.has_head && r.buffers.root_gradient == 0) {
-      // One GPU, no accumulation: the head's gradient is the first to exist.
-      parts.gradients = whole(std::min(r.states.gradients, w.ends.head_gradient));
-    }
-    parts.activations = whole(in_flight);
-    parts.transient = whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits +
-                            r.buffers.cached + r.workspaces);
-    parts.communication_buffers = whole(r.buffers.collectives);
-    set(out, Moment::backward, parts);
-  }
-  {
-    MemoryParts parts = r.base(true);
-    double activations = std::max(0.0, in_flight - current) + first;
-    const StackMemory& memory = training.stack.memory;
-    const bool frozen_units = training.peft.active() && training.framework == Framework::fsdp &&
-                              run.parallel.fsdp_version == 1 && run.parallel.dense_replicas() > 1;
-    if (frozen_units && memory.retains_frozen_inputs) {
-      // FSDP1 hangs its hook on the inputs of frozen units: nothing is freed, each layer passed adds its input's
-      // gradient.
-      activations = in_flight + std::max(0, stage.layers - 2) * stage.layer_checkpoint;
-    }
-    parts.activations = whole(activations);
-    parts.transient = whole(r.buffers.gathered + inside + r.buffers.root_gradient + dummies + kept_logits +
-                            r.buffers.cached + r.workspaces);
-    parts.communication_buffers = whole(r.buffers.collectives);
-    set(out, Moment::backward_end, parts);
-  }
-  {
-    MemoryParts parts = r.base(true);
-    parts.transient = whole(step_transient(run, w, stage) + dummies + r.buffers.cached + r.workspaces);
-    parts.communication_buffers = whole(r.buffers.lasting);
-    set(out, Moment::optimizer_step, parts);
-  }
-  if (training.full_initialisation) {
-    MemoryParts parts = r.base(false);
-    parts.optimizer = 0;
-    parts.transient = whole(bytes_of(activation_dtype(training.precision)) * stage.weights.held());
-    set(out, Moment::initialisation, parts);
+void fill_moments(const RankMemory& memory, StageEstimate& out) noexcept {
+  const RankMoments<double> moments = rank_moments(memory.facts, memory.bytes);
+  for (std::size_t i = 0; i < moment_count; ++i) {
+    const MomentBytes<double>& m = moments[i];
+    out.has_moment[i] = m.exists;
+    if (!m.exists) continue;
+    out.moments[i] = {whole(m.parameters),  whole(m.gradients), whole(m.optimizer),
+                      whole(m.activations), whole(m.transient), whole(m.communication_buffers),
+                      whole(m.framework)};
   }
 }
 
@@ -323,6 +241,63 @@ MemoryOverheads memory_overheads(const Run& run, const Topology& topology) noexc
   return {framework_bytes(run, topology), workspace_bytes(run)};
 }
 
+RankMemory rank_memory(const Run& run, const EstimateWorkspace& w, int rank,
+                       const MemoryOverheads& overheads) noexcept {
+  const Training& training = run.training;
+  const Stage& stage = w.stages[static_cast<std::size_t>(rank)];
+  RankMemory out;
+  RankFacts& facts = out.facts;
+  facts.textbook = training.framework == Framework::textbook;
+  facts.has_head = stage.has_head;
+  facts.gradients_from_start = run.microbatches() > 1 || !training.stack.memory.gradients_freed;
+  facts.retains_inputs = retains_inputs(run);
+  facts.placeholder_gradients = training.kernels.te_dummy_wgrad;
+  facts.full_initialisation = training.full_initialisation;
+
+  out.states = stage.states;
+  out.buffers = buffers_of(run, w, stage);
+  StateBytes states = stage.states;
+  const Elsewhere elsewhere = move_states(run, w.rule, states);
+  out.host_bytes = elsewhere.host;
+  out.nvme_bytes = elsewhere.nvme;
+
+  RankBytes<double>& bytes = out.bytes;
+  bytes.parameters = states.parameters;
+  bytes.gradients = states.gradients;
+  bytes.optimizer = states.optimizer;
+  bytes.framework = overheads.framework;
+  bytes.workspaces = overheads.workspaces;
+  fill_activations(run, w, static_cast<std::size_t>(rank), out);
+  if (facts.retains_inputs) bytes.retained = std::max(0, stage.layers - 2) * stage.layer_checkpoint;
+  bytes.recomputed = recomputed_bytes(run, stage);
+  bytes.layer = stage.transient.total();
+  if (training.recompute.of_layers() && training.kernels.reentrant_checkpoint) {
+    bytes.layer_output = stage.layer_checkpoint;
+  }
+  if (stage.has_head) {
+    const Ends& ends = w.ends;
+    bytes.final_norm = ends.final_norm.bytes.saved;
+    bytes.head_input = ends.head_input;
+    bytes.head_saved = ends.head.bytes.saved;
+    bytes.loss = ends.head_peaks.loss;
+    bytes.head_product = ends.head_peaks.product;
+    bytes.head_weight = ends.head_peaks.weight_gradient;
+    bytes.head_gradient = ends.head_gradient;
+  }
+  bytes.root_gradient = out.buffers.root_gradient;
+  bytes.placeholders = dummy_gradients(run, stage);
+  if (training.keep_logits) bytes.kept_logits = 4.0 * w.ends.logits;
+  bytes.step = step_transient(run, w, stage);
+  bytes.whole_model = bytes_of(activation_dtype(training.precision)) * stage.weights.held();
+  bytes.gathered = out.buffers.gathered;
+  bytes.gathered_at_loss = out.buffers.gathered_at_loss;
+  bytes.cached = out.buffers.cached;
+  bytes.collectives = out.buffers.collectives;
+  bytes.collectives_at_loss = out.buffers.at_loss;
+  bytes.lasting = out.buffers.lasting;
+  return out;
+}
+
 void estimate_stage_memory(const Run& run, const EstimateWorkspace& w, std::size_t i, const MemoryOverheads& overheads,
                            StageEstimate& e) noexcept {
   const int per_rank = schedule::chunks_per_rank(w.spec.shape);
@@ -334,17 +309,9 @@ void estimate_stage_memory(const Run& run, const EstimateWorkspace& w, std::size
   e.in_flight_chunks = whole(w.simulated.peak_inflight[i]);
   e.in_flight_microbatches = (e.in_flight_chunks + per_rank - 1) / per_rank;
   if (w.spec.shape.kind == ScheduleKind::dualpipe) e.in_flight_microbatches = e.in_flight_chunks;
-  RankMemory rank{run,
-                  w,
-                  static_cast<int>(i),
-                  stage,
-                  stage.states,
-                  buffers_of(run, w, stage),
-                  overheads.framework,
-                  overheads.workspaces};
-  const Elsewhere elsewhere = move_states(run, w.rule, rank.states);
-  e.host_bytes = whole(elsewhere.host);
-  e.nvme_bytes = whole(elsewhere.nvme);
+  const RankMemory rank = rank_memory(run, w, static_cast<int>(i), overheads);
+  e.host_bytes = whole(rank.host_bytes) + whole(rank.offloaded_activations);
+  e.nvme_bytes = whole(rank.nvme_bytes);
   fill_moments(rank, e);
   choose_peak(e);
   fill_reserved(run, w, stage, e);

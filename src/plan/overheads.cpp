@@ -1,4 +1,4 @@
-#include "overheads.hpp"
+#include "shardplan/plan/overheads.hpp"
 
 #include <algorithm>
 #include <array>

@@ -62,6 +62,37 @@ struct SavedBytes {
   double checkpoint = 0;  ///< the layer's input alone
 };
 
+/// The modules that a run recomputes, as a bit set; none where whole layers run again.
+constexpr std::uint8_t recomputed_modules(const Recompute& recompute) noexcept {
+  if (recompute.mode == RecomputeMode::selective) return recompute_core_attn;
+  return recompute.mode == RecomputeMode::modules ? recompute.modules : std::uint8_t{0};
+}
+
+constexpr bool covers(std::uint8_t modules, Covered covered) noexcept {
+  switch (covered) {
+    case Covered::none: return false;
+    case Covered::core_attn: return (modules & recompute_core_attn) != 0;
+    case Covered::layernorm: return (modules & recompute_layernorm) != 0;
+    case Covered::mlp: return (modules & recompute_mlp) != 0;
+    case Covered::moe_act: return (modules & recompute_moe_act) != 0;
+    case Covered::moe: return (modules & recompute_moe) != 0;
+    case Covered::mla_up_proj: return (modules & recompute_mla_up_proj) != 0;
+  }
+  return false;
+}
+
+/// What stays of an operator's saved bytes where these modules are recomputed.
+template <class N>
+N kept_bytes(const Operator<N>& op, std::uint8_t modules) {
+  N kept = op.saved;
+  if (covers(modules, op.covered) && op.saved_recomputed < kept) kept = op.saved_recomputed;
+  if (covers(modules, op.also_covered)) {
+    const N dropped = op.saved - op.saved_also_recomputed;
+    kept = kept > dropped ? kept - dropped : N(0.0);
+  }
+  return kept;
+}
+
 SavedBytes fold_saved(const OperatorList<double>& list, const Recompute& recompute, double checkpoint_bytes,
                       double op_level_kept) noexcept;
 

@@ -10,6 +10,7 @@
 
 #include "shardplan/core/names.hpp"
 #include "shardplan/plan/estimate.hpp"
+#include "shardplan/plan/requirements.hpp"
 #include "shardplan/plan/search_space.hpp"
 
 namespace shardplan::plan {

@@ -1,0 +1,99 @@
+// Bytes of parameters, gradients and optimizer states, as one formula over numbers or text.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "shardplan/physics/optimizers.hpp"
+#include "shardplan/physics/states.hpp"
+
+namespace shardplan {
+
+constexpr double value_of(double number) noexcept { return number; }
+
+/// The elements of Weights that states are a function of.
+template <class N>
+struct StateElements {
+  N trained{}, narrow{}, frozen{}, quantized{}, quantized_rows{}, adapters{};
+  N counted{}, counted_bytes{}, treated{}, adapter_counted{}, adapter_counted_bytes{}, unpaged_bytes{}, largest_bytes{};
+};
+
+/// Ranks that share one copy of each state.
+template <class N>
+struct StateShards {
+  N parameter{}, gradient{}, optimizer{}, replicas{};
+};
+
+template <class N>
+struct StateSums {
+  N parameters{}, gradients{}, optimizer{};
+  N moments{};  ///< of it, without a master copy
+  N unpaged{};  ///< of that, what is too small to page
+};
+
+/// Elements in a buffer padded to the least common multiple of its shards and 128 (Megatron-LM param_and_grad_buffer).
+template <class N>
+N padded_elements(N elements, N shards) {
+  using std::ceil;
+  const double unit = static_cast<double>(std::lcm(static_cast<long long>(value_of(shards)), 128LL));
+  return value_of(elements) == std::ceil(value_of(elements) / unit) * unit ? elements : ceil(elements / unit) * unit;
+}
+
+/// Adds one group of weights. A shard is rounded up to whole elements, for textbook the sum of bytes is.
+template <class N>
+void add_states(const StateRule& rule, const Optimizer& optimizer, const StateElements<N>& w,
+                const StateShards<N>& shards, StateSums<N>& bytes) {
+  using std::ceil;
+  using std::max;
+  const bool one_layer = optimizer.form == StateForm::block_coordinate;
+  const auto shard = [&rule](N elements, N ranks) {
+    using std::ceil;
+    if (value_of(ranks) <= 1) return elements;
+    return rule.rounds_bytes ? elements / ranks : ceil(elements / ranks);
+  };
+  N trained_buffer = w.trained;
+  if (rule.padded_buffers) trained_buffer = padded_elements(w.trained, shards.optimizer);
+  bytes.parameters += N(rule.parameter_bytes) * shard(trained_buffer, shards.parameter);
+  if (rule.narrow_parameter_bytes > 0) {
+    bytes.parameters += N(rule.narrow_parameter_bytes - rule.parameter_bytes) * shard(w.narrow, shards.parameter);
+  }
+  if (optimizer.weight_bytes > 0 && value_of(w.treated) > 0) {
+    bytes.parameters -= N(rule.parameter_bytes - optimizer.weight_bytes) * shard(w.treated, shards.parameter);
+  }
+  // Of the layer that it is about, active_layer_bytes.
+  if (!one_layer) {
+    if (rule.keeps_gradients) bytes.gradients += N(rule.gradient_bytes) * shard(trained_buffer, shards.gradient);
+    const N elementwise = max(N(0.0), trained_buffer - w.counted);
+    N counted = w.counted_bytes / shards.optimizer;
+    if (rule.whole_matrices) counted = max(counted, w.largest_bytes);
+    const N moments = N(rule.moment_bytes) * shard(elementwise, shards.optimizer) + counted +
+                      N(rule.replica_share_bytes) * w.trained / shards.replicas;
+    bytes.moments += moments;
+    bytes.optimizer += N(rule.master_bytes) * shard(trained_buffer, shards.optimizer) + moments;
+  }
+  // Frozen weights: stored once, never with gradients or states.
+  bytes.parameters += N(rule.frozen_bytes) * shard(w.frozen, shards.parameter);
+  if (value_of(w.quantized) > 0) {
+    bytes.parameters += N(rule.quantized_bytes) * shard(w.quantized, shards.parameter);
+    const N constants =
+        ceil(N(rule.quantized_constant_bytes) * w.quantized + N(rule.quantized_row_bytes) * w.quantized_rows);
+    bytes.parameters += rule.constants_sharded ? shard(constants, shards.parameter) : constants;
+  }
+  if (value_of(w.adapters) > 0) {
+    const bool cut = rule.adapters_sharded;
+    const N one = 1.0;
+    const N buffer = rule.padded_buffers ? padded_elements(w.adapters, shards.optimizer) : w.adapters;
+    bytes.parameters += N(rule.adapter_parameter_bytes) * shard(buffer, cut ? shards.parameter : one);
+    const N gradients = rule.keeps_gradients ? rule.adapter_gradient_bytes : 0.0;
+    bytes.gradients += gradients * shard(buffer, cut ? shards.gradient : one);
+    const N states = cut ? shards.optimizer : one;
+    const N elementwise = max(N(0.0), buffer - w.adapter_counted);
+    const N moments = N(rule.adapter_moment_bytes) * shard(elementwise, states) + w.adapter_counted_bytes / states;
+    bytes.moments += moments;
+    bytes.optimizer += N(rule.adapter_master_bytes) * shard(buffer, states) + moments;
+  }
+  if (optimizer.paged) bytes.unpaged += w.unpaged_bytes / shards.optimizer;
+}
+
+}  // namespace shardplan

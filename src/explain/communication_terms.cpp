@@ -1,0 +1,229 @@
+// Terms of communication: every row of a step's collectives, and the sums by group.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "shardplan/plan/data_calls.hpp"
+#include "term_builder.hpp"
+
+namespace shardplan::explain {
+namespace {
+
+std::string_view source_of(GroupKind group) {
+  switch (group) {
+    case GroupKind::tensor: return "arXiv:1909.08053 section 3; arXiv:2205.05198 section 4.2.2; ring volumes";
+    case GroupKind::pipeline: return "arXiv:2104.04473 section 2.2; DualPipe: deepseek-ai/DualPipe";
+    case GroupKind::context: return "arXiv:2310.01889 (ring), arXiv:2309.14509 (a2a)";
+    case GroupKind::expert:
+    case GroupKind::expert_tensor: return "arXiv:2006.16668 section 2.2; deepseek-ai/DeepEP";
+    default: return "arXiv:1910.02054 section 7; PyTorch FSDP and DDP; ring volumes";
+  }
+}
+
+/// (n - 1)/n of a tensor, twice that for an all-reduce, all of it for a send.
+Sym share_of(Collective op, Sym n) {
+  switch (op) {
+    case Collective::all_reduce: return 2.0 * (n - 1.0) / n;
+    case Collective::send:
+    case Collective::broadcast: return Sym(1.0);
+    default: return (n - 1.0) / n;
+  }
+}
+
+std::string_view size_symbol(GroupKind group) {
+  switch (group) {
+    case GroupKind::tensor: return "t";
+    case GroupKind::context: return "c";
+    case GroupKind::expert: return "e";
+    case GroupKind::expert_tensor: return "x";
+    case GroupKind::pipeline: return "p";
+    default: return "N";
+  }
+}
+
+/// Bytes of what a data-parallel call moves, as the formula that gives them.
+Sym data_bytes(TermBuilder& b, const StageTerms& stage, const DataCall& call) {
+  const StateRule& rule = b.w.rule;
+  const Training& training = b.run.training;
+  const double width = bytes_of(activation_dtype(training.precision));
+  const auto volumes = [&](const StateElements<Sym>& e) {
+    const double stored = std::min(width, rule.parameter_bytes);
+    const Sym gradients = Sym(rule.gradient_bytes) * e.trained + Sym(rule.adapter_gradient_bytes) * e.adapters;
+    Sym updated = Sym(stored) * e.trained + Sym(std::min(width, rule.adapter_parameter_bytes)) * e.adapters;
+    if (training.fp8_param_gather) updated -= Sym(stored - 1) * e.narrow;
+    const Sym all = updated + Sym(rule.frozen_bytes) * e.frozen + Sym(rule.quantized_bytes) * e.quantized;
+    return std::array<Sym, 3>{gradients, updated, all};
+  };
+  const std::array<Sym, 3> dense = volumes(stage.dense), expert = volumes(stage.expert);
+  std::vector<Sym> candidates;
+  for (const auto& of : {dense, expert}) {
+    for (const Sym& each : of) {
+      candidates.push_back(each);
+      candidates.push_back(each / 2.0);
+      candidates.push_back(each / 4.0);
+      if (b.w.topology.shard.size > 1) candidates.push_back(each / static_cast<double>(b.w.topology.shard.size));
+    }
+  }
+  candidates.push_back(dense[0] + expert[0]);
+  for (const Sym& each : candidates) {
+    if (each.value() != 0 && std::fabs(each.value() - call.bytes) <= 1e-12 * call.bytes) return each;
+  }
+  return Sym(call.bytes);
+}
+
+class Rows {
+ public:
+  explicit Rows(TermBuilder& builder) : b_(builder) {}
+
+  void add() {
+    const std::size_t rank = static_cast<std::size_t>(b_.estimate.communication_stage);
+    const Stage& stage = b_.w.stages[rank];
+    DataCalls calls;
+    stage_calls(b_.run, b_.w, stage, calls);
+    for (const CommunicationCall& row : b_.estimate.communication) {
+      const Sym sent = b_.rounded(sent_of(row, stage, calls, rank));
+      const double exact = static_cast<double>(row.sent_bytes_per_step);
+      const std::string path = fmt::format("communication.{}", row.name);
+      const Sym term =
+          std::fabs(sent.value() - exact) <= 1
+              ? b_.add(row.name, path + ".sent_bytes_per_step", meaning(row, "bytes sent by one GPU in a step"), "B",
+                       Sym(exact, sent.node()), source_of(row.group))
+              : b_.leaf(row.name, path + ".sent_bytes_per_step", meaning(row, "bytes sent by one GPU in a step"), "B",
+                        exact, source_of(row.group));
+      b_.terms.alias(path, path + ".sent_bytes_per_step");
+      add_to_group(row.group, term);
+      b_.leaf("message", path + ".message", meaning(row, "the whole tensor over its group"), "B",
+              static_cast<double>(row.message_bytes), source_of(row.group));
+      add_times(row, path);
+    }
+    Sym total;
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      const std::string_view word = group_words[i];
+      total +=
+          b_.add(word, fmt::format("communication.sent_bytes_per_step.{}", word),
+                 fmt::format("bytes that one GPU sends in its {} groups, a step", word), "B", groups_[i], sources::sum);
+      b_.terms.alias(fmt::format("communication.{}", word), fmt::format("communication.sent_bytes_per_step.{}", word));
+    }
+    b_.add("total", "communication.sent_bytes_per_step.total", "bytes that one GPU sends in a step", "B", total,
+           sources::sum);
+    b_.terms.alias("communication.total", "communication.sent_bytes_per_step.total");
+  }
+
+ private:
+  static constexpr std::array<std::string_view, 5> group_words = {"tensor", "pipeline", "data", "context", "expert"};
+
+  std::string meaning(const CommunicationCall& row, std::string_view what) const {
+    return fmt::format("{} over {} {} ranks: {}", row.name, row.group_size, shardplan::name(row.group), what);
+  }
+
+  void add_to_group(GroupKind group, Sym term) {
+    switch (group) {
+      case GroupKind::tensor: groups_[0] += term; break;
+      case GroupKind::pipeline: groups_[1] += term; break;
+      case GroupKind::context: groups_[3] += term; break;
+      case GroupKind::expert:
+      case GroupKind::expert_tensor: groups_[4] += term; break;
+      default: groups_[2] += term;
+    }
+  }
+
+  Sym size_of(const CommunicationCall& row) {
+    return b_.terms.input(size_symbol(row.group), fmt::format("ranks of a {} group", shardplan::name(row.group)),
+                          row.group_size, sources::run_file);
+  }
+
+  /// Microbatches that pass each chunk of a rank.
+  Sym passes() {
+    const double through = schedule::microbatches_per_chunk(b_.w.spec.shape);
+    return b_.terms.input("m", "microbatches of a step", through, sources::run_file);
+  }
+
+  Sym sent_of(const CommunicationCall& row, const Stage& stage, const DataCalls& calls, std::size_t rank) {
+    for (std::size_t i = 0; i < collective_count; ++i) {
+      if (row.name != shardplan::name(static_cast<CollectiveName>(i))) continue;
+      return passes() * layer_calls(static_cast<CollectiveName>(i), row, rank);
+    }
+    if (row.name == "pp_send") {
+      return count_of(row) * message_of(row,
+                                        "one microbatch's hidden state, a rank's share: 2 s b h/c, /t with "
+                                        "sequence parallelism");
+    }
+    for (const DataCall& call : calls) {
+      if (call.name != row.name || call.ranks.size != row.group_size) continue;
+      const Sym bytes = b_.add("bytes", fmt::format("communication.{}.bytes", row.name),
+                               meaning(row, "bytes of one pass over all of it"), "B",
+                               data_bytes(b_, b_.stages[rank], call), source_of(row.group));
+      const Sym n = size_of(row);
+      return Sym(call.passes) * share_of(call.op, n) * bytes;
+    }
+    (void)stage;
+    return Sym(static_cast<double>(row.sent_bytes_per_step));
+  }
+
+  Sym count_of(const CommunicationCall& row) {
+    return b_.leaf("calls", fmt::format("communication.{}.calls", row.name), meaning(row, "calls in a step"), "",
+                   static_cast<double>(row.calls_per_step), sources::simulated);
+  }
+
+  Sym message_of(const CommunicationCall& row, std::string_view what) {
+    return b_.leaf("message", fmt::format("communication.{}.message_bytes", row.name), meaning(row, what), "B",
+                   static_cast<double>(row.message_bytes), source_of(row.group));
+  }
+
+  /// Of all layers and ends of the stage, for one microbatch.
+  Sym layer_calls(CollectiveName which, const CommunicationCall& row, std::size_t rank) {
+    Sym sum;
+    for (const ChunkTerms& chunk : b_.stages[rank].chunks) {
+      for (const Group& group : chunk.groups) {
+        const CollectiveSum& in_unit = group.unit->unit->collectives[static_cast<std::size_t>(which)];
+        if (in_unit.sent <= 0) continue;
+        sum += Sym(static_cast<double>(group.count)) * unit_sent(which, row, *group.unit, in_unit);
+      }
+    }
+    return sum;
+  }
+
+  Sym unit_sent(CollectiveName which, const CommunicationCall& row, const UnitTerms& unit, const CollectiveSum& exact) {
+    const std::string address = fmt::format("communication.{}.{}", row.name, unit.path);
+    if (const Term* const known = b_.terms.find(address)) {
+      return b_.terms.expressions().symbol({"sent", known->meaning, "B", known->address, known->source, known->value});
+    }
+    // Forward calls are made again where they are recomputed, so the number of calls is the unit's.
+    Sym formula;
+    for (const LayerCollective<Sym>& call : unit.operators.collectives) {
+      if (call.name == which) {
+        formula = Sym(exact.calls) * call.sent;
+        break;
+      }
+    }
+    if (formula.value() != exact.sent) {
+      formula = Sym(exact.calls) * share_of(row.op, size_of(row)) * Sym(exact.message);
+    }
+    return b_.add_checked("sent", address, fmt::format("{}: {} sends, one microbatch", row.name, unit.label), "B",
+                          formula, exact.sent, source_of(row.group));
+  }
+
+  void add_times(const CommunicationCall& row, const std::string& path) {
+    const Sym time =
+        b_.leaf("time", path + ".time", meaning(row, "time, hidden or not"), "s", row.time_s, sources::timing);
+    const double hidden = row.time_s - row.exposed_s;
+    if (hidden < 0) {  // running beside compute slows both
+      b_.leaf("exposed", path + ".exposed", meaning(row, "time that the step waits for"), "s", row.exposed_s,
+              sources::timing);
+      return;
+    }
+    const Sym beside = b_.leaf("hidden", path + ".hidden", meaning(row, "time beside compute or another rank's wait"),
+                               "s", hidden, "the run file, training.overlap; the stack's shares (docs/catalog.md)");
+    b_.add("exposed", path + ".exposed", meaning(row, "time that the step waits for"), "s", time - beside,
+           sources::timing);
+  }
+
+  TermBuilder& b_;
+  std::array<Sym, 5> groups_{};
+};
+
+}  // namespace
+
+void TermBuilder::add_communication() { Rows(*this).add(); }
+
+}  // namespace shardplan::explain

@@ -1,0 +1,389 @@
+// Terms of layers and ends: what each operator keeps, holds, computes and sends, and their sums.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "shardplan/physics/timing.hpp"
+#include "term_builder.hpp"
+
+namespace shardplan::explain {
+namespace {
+
+/// Operators of one name (both blocks' collectives, say) under one address.
+struct Sums {
+  std::string name;
+  Sym saved, kept, parameters, forward_flop, backward_flop, sent;
+  double forward_s = 0, backward_s = 0, flop_s = 0;
+};
+
+Sums& of_name(std::vector<Sums>& rows, std::string_view name) {
+  for (Sums& row : rows) {
+    if (row.name == name) return row;
+  }
+  rows.push_back({});
+  rows.back().name = std::string(name);
+  return rows.back();
+}
+
+std::vector<Sums> sums_of(const Run& run, const UnitTerms& unit, const LayerKind& kind, std::uint8_t modules,
+                          const Topology& topology, double causal) {
+  std::vector<Sums> rows;
+  const Operator<double>* number = unit.numbers.operators.begin();
+  for (const Operator<Sym>& op : unit.operators.operators) {
+    Sums& row = of_name(rows, op.name);
+    row.saved += op.saved;
+    row.kept += kept_bytes(op, modules);
+    row.parameters += op.parameters + op.adapter_parameters;
+    row.forward_flop += op.forward_flop;
+    row.backward_flop += op.input_gradient_flop + op.weight_gradient_flop;
+    const OperatorTime time = operator_seconds(run, *number++, causal);
+    row.forward_s += time.forward_s;
+    row.backward_s += time.input_gradient_s + time.weight_gradient_s;
+  }
+  const LayerCollective<double>* call_number = unit.numbers.collectives.begin();
+  for (const LayerCollective<Sym>& call : unit.operators.collectives) {
+    Sums& row = of_name(rows, name(call.name));
+    row.sent += Sym(static_cast<double>(call.forward_calls + call.backward_calls)) * call.sent;
+    const double seconds = layer_call_seconds(run, topology, *call_number++, static_cast<double>(kind.mlp.top_k));
+    row.forward_s += call.forward_calls * seconds;
+    row.backward_s += call.backward_calls * seconds;
+  }
+  return rows;
+}
+
+/// Elements that states are counted of, as fold_weights sorts them. What optimizers count tensor by tensor stays a
+/// number.
+void add_elements(TermBuilder& builder, UnitTerms& unit) {
+  const auto named = [&](StateElements<Sym>& to, const Weights& numbers, bool experts) {
+    Sym trained, narrow, frozen, quantized, rows, adapters;
+    for (const Operator<Sym>& op : unit.operators.operators) {
+      if ((op.shard == Shard::expert) != experts) continue;
+      adapters += op.adapter_parameters;
+      if (op.parameters.value() <= 0) continue;
+      const Sym matrix = op.parameters - op.biases;
+      if (op.trains) {
+        trained += op.parameters;
+        const bool part = op.part == Part::attention || op.part == Part::mlp || op.part == Part::experts;
+        if (part && op.matrices.value() > 0) narrow += matrix;
+      } else if (op.quantized && matrix.value() > 0) {
+        quantized += matrix;
+        rows += op.rows * op.matrices;
+        frozen += op.biases;
+      } else {
+        frozen += op.parameters;
+      }
+    }
+    const std::string tail = experts ? "_experts" : "";
+    const auto add = [&](std::string_view symbol, std::string_view what, Sym formula, double value) {
+      if (value == 0) return Sym(0.0);
+      return builder.add_checked(
+          fmt::format("{}{}", symbol, tail), fmt::format("{}.{}{}", unit.path, what, tail),
+          fmt::format("{}: {} parameters on this rank{}", unit.label, what, experts ? ", of experts" : ""), "", formula,
+          value, sources::operators_list);
+    };
+    to.trained = add("P", "trained", trained, numbers.trained);
+    to.narrow = add("P_narrow", "narrow", narrow, numbers.narrow);
+    to.frozen = add("P_frozen", "frozen", frozen, numbers.frozen);
+    to.quantized = add("P_quantized", "quantized", quantized, numbers.quantized);
+    to.quantized_rows = add("rows", "quantized_rows", rows, numbers.quantized_rows);
+    to.adapters = add("P_adapters", "adapters", adapters, numbers.adapters);
+    const auto counted = [&](std::string_view symbol, std::string_view what, double value, std::string_view unit_name) {
+      if (value == 0) return Sym(0.0);
+      return builder.leaf(fmt::format("{}{}", symbol, tail), fmt::format("{}.{}{}", unit.path, what, tail),
+                          fmt::format("{}: {}", unit.label, what), unit_name, value,
+                          "the optimizer's states, tensor by tensor (list optimizers)");
+    };
+    to.counted = counted("counted", "elements counted tensor by tensor", numbers.counted, "");
+    to.counted_bytes = counted("counted_bytes", "states counted tensor by tensor", numbers.counted_bytes, "B");
+    to.treated = counted("treated", "elements of matrices of the optimizer", numbers.treated, "");
+    to.adapter_counted = counted("adapter_counted", "adapter elements counted", numbers.adapter_counted, "");
+    to.adapter_counted_bytes = counted("adapter_bytes", "adapter states counted", numbers.adapter_counted_bytes, "B");
+    to.unpaged_bytes = counted("unpaged", "states too small to page", numbers.unpaged_bytes, "B");
+    to.largest_bytes = counted("largest", "states of the largest matrix", numbers.largest_bytes, "B");
+  };
+  named(unit.dense, unit.unit->weights.dense, false);
+  named(unit.expert, unit.unit->weights.expert, true);
+}
+
+void add_unit(TermBuilder& builder, UnitTerms& unit, const LayerKind& kind, const Recompute& recompute,
+              const Symbols<Sym>& v, double checkpoint_width, double causal) {
+  const bool of_layers = recompute.of_layers();
+  const std::uint8_t modules = of_layers ? std::uint8_t{0} : recomputed_modules(recompute);
+  const Run& run = builder.run;
+  const std::vector<Sums> rows = sums_of(run, unit, kind, modules, builder.w.topology, causal);
+  const auto path = [&](std::string_view op, std::string_view field) {
+    return fmt::format("{}.{}.{}", unit.path, op, field);
+  };
+  Sym saved, kept, forward, backward;
+  std::vector<std::string> saved_parts, kept_parts;
+  for (const Sums& row : rows) {
+    const auto one = [&](std::string_view field, std::string_view meaning, std::string_view unit_name, Sym formula,
+                         std::string_view source) {
+      if (formula.value() == 0) return;
+      builder.add(row.name, path(row.name, field), fmt::format("{}: {} {}", unit.label, row.name, meaning), unit_name,
+                  formula, source);
+    };
+    one("saved", "keeps for backward", "B", row.saved, sources::korthikanti);
+    one("parameters", "parameters on this rank", "", row.parameters, sources::operators_list);
+    one("forward_flop", "forward", "FLOP", row.forward_flop, sources::palm);
+    one("backward_flop", "backward, both gradients", "FLOP", row.backward_flop, sources::palm);
+    one("sent", "bytes sent by one GPU, forward and backward", "B", row.sent, sources::ring);
+    saved += row.saved;
+    kept += row.kept;
+    if (row.saved.value() > 0) saved_parts.push_back(path(row.name, "saved"));
+    if (row.kept.value() > 0) {
+      if (row.kept.value() == row.saved.value()) {
+        kept_parts.push_back(path(row.name, "saved"));
+      } else {
+        one("kept", "keeps under recomputation", "B", row.kept, sources::korthikanti);
+        kept_parts.push_back(path(row.name, "kept"));
+      }
+    }
+    const bool computes = row.sent.value() == 0;
+    const auto seconds = [&](std::string_view field, double value, Sym flop) {
+      const double peak = run.cluster.gpu.peak(run.training.precision);
+      if (value <= 0) return Sym(0.0);
+      const std::string address = path(row.name, field);
+      const std::string meaning = fmt::format("{}: {} {}", unit.label, row.name, field);
+      if (flop.value() <= 0 || peak <= 0) return builder.leaf(row.name, address, meaning, "s", value, sources::timing);
+      const Sym work =
+          builder.terms.expressions().symbol({"FLOP", "floating-point operations", "FLOP",
+                                              path(row.name, fmt::format("{}_flop", field)), "", flop.value()});
+      const Sym rate = builder.terms.input("peak", "dense rate of the GPU", peak, "list gpus", "FLOP/s");
+      const Sym share = builder.leaf("share", address + ".share", meaning + ", share of the peak that it reaches",
+                                     "fraction", flop.value() / (peak * value), sources::timing);
+      return builder.add(row.name, address, meaning, "s", work / (rate * share), sources::timing);
+    };
+    const Sym f = seconds("forward", row.forward_s, row.forward_flop);
+    const Sym g = seconds("backward", row.backward_s, row.backward_flop);
+    if (computes) {
+      forward += f;
+      backward += g;
+    }
+  }
+  const SavedBytes& bytes = unit.unit->bytes;
+  unit.saved = builder.add("saved", unit.path + ".saved", unit.label + " keeps for backward, one microbatch", "B",
+                           saved, sources::korthikanti, saved_parts);
+  if (checkpoint_width > 0) {
+    unit.checkpoint = builder.add("checkpoint", unit.path + ".checkpoint", unit.label + "'s input", "B",
+                                  Sym(checkpoint_width) * v.s * v.b / (v.c * v.t_sp) * v.h,
+                                  "arXiv:1604.06174; arXiv:2205.05198 section 5");
+  }
+  switch (recompute.mode) {
+    case RecomputeMode::full:
+    case RecomputeMode::first_n:
+    case RecomputeMode::every_k:
+      kept = unit.checkpoint;
+      kept_parts.clear();
+      break;
+    case RecomputeMode::ops:
+      kept = Sym(bytes.kept);
+      kept_parts.clear();
+      break;
+    default: break;
+  }
+  unit.kept = builder.add(
+      "kept", unit.path + ".kept", unit.label + " keeps under the run's recomputation", "B", kept,
+      recompute.mode == RecomputeMode::ops ? "torchtitan parallelize_llama.py, _save_list" : sources::korthikanti,
+      kept_parts);
+  add_elements(builder, unit);
+  const UnitTime& time = unit.unit->time;
+  unit.forward = builder.add_checked("forward", unit.path + ".forward", unit.label + ", forward pass", "s", forward,
+                                     time.forward_s, sources::timing);
+  unit.backward = builder.add_checked("backward", unit.path + ".backward", unit.label + ", backward pass", "s",
+                                      backward, time.backward_s, sources::timing);
+  if (time.recompute_s > 0) {
+    unit.recompute = builder.leaf("recompute", unit.path + ".recompute", unit.label + ", forward again", "s",
+                                  time.recompute_s, sources::timing);
+  }
+}
+
+}  // namespace
+
+void TermBuilder::add_layers() {
+  const Model& model = run.model;
+  const Recompute& recompute = run.training.recompute;
+  std::map<std::string, int> used;
+  const auto layer = [&](std::size_t index, const Unit& unit, bool frozen, const Recompute& mode, std::string label) {
+    const LayerKind& kind = model.kinds[index];
+    units.push_back({});
+    UnitTerms& out = units.back();
+    out.path = "layers." + label;
+    out.label = fmt::format("a {} layer", label);
+    out.unit = &unit;
+    const Symbols<double> numbers = symbols_for(run, kind);
+    const Symbols<Sym> v = symbols(numbers, sources::config);
+    const LayerOptions o = options_for(run, kind, frozen);
+    layer_operators(v, o, kind, run.parallel.context, run.parallel.expert_tensor, out.operators);
+    layer_operators(numbers, o, kind, run.parallel.context, run.parallel.expert_tensor, out.numbers);
+    const double width =
+        frozen && quantized_stream_is_fp32(run) ? bytes_of(activation_dtype(run.training.precision)) : numbers.w_r;
+    const double causal = numbers.keys > 0 ? numbers.keys_causal / numbers.keys : 0.5;
+    add_unit(*this, out, kind, mode, v, width, causal);
+  };
+  std::vector<std::string> labels;
+  for (const LayerKind& kind : model.kinds) {
+    const std::string word = kind.mlp.kind == MlpKind::moe ? "moe" : "dense";
+    const int number = ++used[word];
+    labels.push_back(number == 1 ? word : fmt::format("{}_{}", word, number));
+  }
+  for (std::size_t i = 0; i < model.kinds.size(); ++i) layer(i, w.kinds[i], false, recompute, labels[i]);
+  if (!w.frozen_input.empty()) {
+    layer(model.layer_kinds.front(), w.frozen_input[model.layer_kinds.front()], true, recompute, "first");
+  }
+  if (!w.not_recomputed.empty()) {
+    for (std::size_t i = 0; i < model.kinds.size(); ++i) {
+      layer(i, w.not_recomputed[i], false, Recompute{}, labels[i] + "_left_alone");
+    }
+  }
+
+  const LayerKind& last = model.layer(model.layers() - 1);
+  const Symbols<double> numbers = symbols_for(run, last);
+  const Symbols<Sym> v = symbols(numbers, sources::config);
+  LayerOptions o = options_for(run, last, false);
+  o.autocast_copies = false;
+  const bool trains = !run.training.peft.active();
+  const auto end = [&](std::string path, std::string label, const Unit& unit, const auto& fill) {
+    units.push_back({});
+    UnitTerms& out = units.back();
+    out.path = std::move(path);
+    out.label = std::move(label);
+    out.unit = &unit;
+    fill(v, out.operators);
+    fill(numbers, out.numbers);
+    add_unit(*this, out, last, Recompute{}, v, 0, 0.5);
+  };
+  end("embedding", "the embedding", w.ends.embedding,
+      [&](const auto& symbols_, auto& list) { embedding_operators(symbols_, o, model, trains, list); });
+  end("final_norm", "the final norm", w.ends.final_norm,
+      [&](const auto& symbols_, auto& list) { final_norm_operators(symbols_, o, model, list); });
+  LayerOptions head_options = o;
+  head_options.autocast_copies = autocast_over_fp32(run);
+  const LossBytes loss = loss_bytes_for(run);
+  end("head", "head and loss", w.ends.head, [&](const auto& symbols_, auto& list) {
+    head_operators(symbols_, head_options, model, loss, trains, model.tied_embeddings && run.parallel.pipeline == 1,
+                   list);
+  });
+  if (w.ends.mtp.time.forward_s > 0) {
+    units.push_back({});
+    UnitTerms& mtp = units.back();
+    mtp.path = "mtp";
+    mtp.label = "multi-token prediction";
+    mtp.unit = &w.ends.mtp;
+    const auto number = [&](std::string_view symbol, std::string_view what, std::string_view unit, double value) {
+      return value == 0 ? Sym(0.0)
+                        : leaf(symbol, fmt::format("mtp.{}", what), fmt::format("multi-token prediction: {}", what),
+                               unit, value, "a block like the last layer's, a 2h x h projection, a pass of the head");
+    };
+    mtp.kept = number("kept", "kept", "B", w.ends.mtp.bytes.kept);
+    mtp.saved = number("saved", "saved", "B", w.ends.mtp.bytes.saved);
+    add_elements(*this, mtp);
+    mtp.forward = number("forward", "forward", "s", w.ends.mtp.time.forward_s);
+    mtp.backward = number("backward", "backward", "s", w.ends.mtp.time.backward_s);
+    mtp.recompute = number("recompute", "recompute", "s", w.ends.mtp.time.recompute_s);
+  }
+}
+
+namespace {
+
+void add_times(StateElements<Sym>& sum, const StateElements<Sym>& unit, double count) {
+  const auto add = [count](Sym& to, Sym from) { to += Sym(count) * from; };
+  add(sum.trained, unit.trained);
+  add(sum.narrow, unit.narrow);
+  add(sum.frozen, unit.frozen);
+  add(sum.quantized, unit.quantized);
+  add(sum.quantized_rows, unit.quantized_rows);
+  add(sum.adapters, unit.adapters);
+  add(sum.counted, unit.counted);
+  add(sum.counted_bytes, unit.counted_bytes);
+  add(sum.treated, unit.treated);
+  add(sum.adapter_counted, unit.adapter_counted);
+  add(sum.adapter_counted_bytes, unit.adapter_counted_bytes);
+  add(sum.unpaged_bytes, unit.unpaged_bytes);
+  if (unit.largest_bytes > sum.largest_bytes) sum.largest_bytes = unit.largest_bytes;
+}
+
+}  // namespace
+
+void TermBuilder::add_stages() {
+  const Model& model = run.model;
+  const Recompute& recompute = run.training.recompute;
+  const auto unit_of = [&](const Unit* unit) -> const UnitTerms* {
+    for (const UnitTerms& each : units) {
+      if (each.unit == unit) return &each;
+    }
+    return nullptr;
+  };
+  const std::size_t per_rank = w.stages.empty() ? 1 : w.chunks.size() / w.stages.size();
+  for (std::size_t rank = 0; rank < w.stages.size(); ++rank) {
+    const int stage_number = static_cast<int>(rank);
+    StageTerms stage;
+    for (std::size_t c = 0; c < per_rank; ++c) {
+      const Chunk& chunk = w.chunks[rank * per_rank + c];
+      const std::string which = per_rank > 1 ? fmt::format(".chunk{}", c) : std::string();
+      ChunkTerms out;
+      const auto group = [&](const UnitTerms* unit, int count, Sym kept) {
+        if (unit == nullptr) return;
+        out.groups.push_back({unit, count, kept});
+        out.kept += kept;
+        add_times(stage.dense, unit->dense, count);
+        add_times(stage.expert, unit->expert, count);
+      };
+      int layer = chunk.first_layer;
+      const int end = chunk.first_layer + chunk.layers;
+      while (layer < end) {
+        const std::size_t kind = model.layer_kinds[static_cast<std::size_t>(layer)];
+        const bool frozen = layer == 0 && !w.frozen_input.empty();
+        const auto alone = [&](int i) {
+          return recompute.mode == RecomputeMode::first_n && i - chunk.first_layer >= recompute.n;
+        };
+        int next = layer + 1;
+        while (next < end && !frozen && model.layer_kinds[static_cast<std::size_t>(next)] == kind &&
+               alone(next) == alone(layer)) {
+          ++next;
+        }
+        const Unit& unit = frozen ? w.frozen_input[kind] : alone(layer) ? w.not_recomputed[kind] : w.kinds[kind];
+        const UnitTerms* const terms_of_unit = unit_of(&unit);
+        const Sym one = terms_of_unit == nullptr ? Sym() : terms_of_unit->kept;
+        Sym kept = Sym(static_cast<double>(next - layer)) * one;
+        if (recompute.mode == RecomputeMode::every_k && terms_of_unit != nullptr) {
+          const int k = std::max(1, recompute.n);
+          const int segments = (next - chunk.first_layer + k - 1) / k - (layer - chunk.first_layer + k - 1) / k;
+          kept = Sym(static_cast<double>(segments)) * terms_of_unit->checkpoint;
+        }
+        group(terms_of_unit, next - layer, kept);
+        layer = next;
+      }
+      if (chunk.has_embedding) {
+        const UnitTerms* const unit = unit_of(&w.ends.embedding);
+        group(unit, 1, unit->kept);
+      }
+      if (chunk.has_head) {
+        if (const UnitTerms* const mtp = unit_of(&w.ends.mtp)) group(mtp, 1, mtp->kept);
+        group(unit_of(&w.ends.final_norm), 1, Sym());
+        group(unit_of(&w.ends.head), 1, Sym());
+      }
+      out.kept = add_checked("kept", at_stage("memory.activations.kept" + which, stage_number),
+                             "what one microbatch keeps here, the loss apart", "B", out.kept, chunk.kept,
+                             sources::korthikanti);
+      const std::size_t index = rank * per_rank + c;
+      const double live = w.simulated.peak_live[index];
+      const double p = run.parallel.pipeline, m = static_cast<double>(run.microbatches());
+      const bool plain = run.parallel.schedule == ScheduleKind::one_f_one_b && p > 1;
+      Sym formula(live);
+      if (plain && std::min(m, p - static_cast<double>(rank)) == live) {
+        formula = min(terms.input("m", "microbatches of a step", m, sources::run_file),
+                      terms.input("p", "pipeline stages", p, sources::run_file) - static_cast<double>(rank));
+      }
+      out.live = add("live", at_stage("memory.activations.live" + which, stage_number),
+                     per_rank > 1 ? "microbatches in flight in this chunk when most is held" : "microbatches in flight",
+                     "", formula, sources::simulated);
+      stage.chunks.push_back(std::move(out));
+    }
+    stages.push_back(std::move(stage));
+  }
+}
+
+}  // namespace shardplan::explain

@@ -1,0 +1,105 @@
+// What the families of terms share: the run, its symbols, and the units that stages are made of.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shardplan/explain/terms.hpp"
+#include "shardplan/physics/layer_inputs.hpp"
+#include "shardplan/physics/state_formula.hpp"
+
+namespace shardplan::explain {
+
+inline double value_of(Sym x) noexcept { return x.value(); }
+
+/// A layer of a kind, or an end of the model, with its operators as text.
+struct UnitTerms {
+  std::string path;   ///< of its addresses: "layers.dense", "embedding"
+  std::string label;  ///< for people: "a dense layer"
+  const Unit* unit = nullptr;
+  OperatorList<Sym> operators;
+  OperatorList<double> numbers;
+  Sym saved, kept, checkpoint;
+  StateElements<Sym> dense, expert;  ///< trained, frozen, quantised and adapter elements
+  Sym forward, backward, recompute;  ///< seconds, communication apart
+};
+
+/// Layers in a row of one chunk that share everything.
+struct Group {
+  const UnitTerms* unit = nullptr;
+  int count = 1;
+  Sym kept;  ///< of all of them, for one microbatch
+};
+
+/// A model chunk of a rank.
+struct ChunkTerms {
+  std::vector<Group> groups;  ///< layers, then what stands at the ends
+  Sym kept;
+  Sym live;
+};
+
+struct StageTerms {
+  std::vector<ChunkTerms> chunks;
+  StateElements<Sym> dense, expert;
+};
+
+class TermBuilder {
+ public:
+  TermBuilder(const Run& in, EstimateWorkspace& workspace, const Estimate& result, Terms& out)
+      : run(in), w(workspace), estimate(result), terms(out) {}
+
+  const Run& run;
+  EstimateWorkspace& w;
+  const Estimate& estimate;
+  Terms& terms;
+
+  std::deque<UnitTerms> units;
+  std::vector<StageTerms> stages;
+
+  // One family each, in this order: later ones use the symbols of earlier ones.
+  void add_layers();
+  void add_stages();
+  void add_memory();
+  void add_communication();
+  void add_pipeline_and_time();
+  void add_throughput();
+  void add_model();
+
+  /// Symbols of the papers with the run's values; degrees of 1 are plain numbers.
+  Symbols<Sym> symbols(const Symbols<double>& v, std::string_view config);
+
+  Sym add(std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit, Sym formula,
+          std::string_view source, std::vector<std::string> parts = {});
+  /// A number that no formula gives: simulated, or looked up.
+  Sym leaf(std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit, double value,
+           std::string_view source);
+  /// The formula where it gives the value, else the value with what is looked up.
+  Sym add_checked(std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit,
+                  Sym formula, double value, std::string_view source);
+  /// Terms whose formulas give these bytes rounded up, as the estimate does.
+  Sym whole_bytes(Sym x);
+  /// To the nearest.
+  Sym rounded(Sym x);
+};
+
+/// "memory.total", 3 as "memory.total@3".
+std::string at_stage(std::string_view address, int stage);
+
+namespace sources {
+inline constexpr std::string_view run_file = "the run file";
+inline constexpr std::string_view config = "config.json of the model";
+inline constexpr std::string_view simulated = "the simulated schedule (docs/schedules.md)";
+inline constexpr std::string_view korthikanti =
+    "arXiv:2205.05198 section 4; PyTorch autograd, measured (docs/validation.md)";
+inline constexpr std::string_view zero = "arXiv:1910.02054 section 5; docs/run.md, states of each framework";
+inline constexpr std::string_view ring = "Patarasuk, Yuan 2009, doi:10.1016/j.jpdc.2008.09.002";
+inline constexpr std::string_view palm = "arXiv:2204.02311 appendix B";
+inline constexpr std::string_view operators_list = "sum over the operators of include/shardplan/physics";
+inline constexpr std::string_view timing =
+    "measured tables of configs/measured, constants of configs/timing/constants.json";
+inline constexpr std::string_view sum = "sum of its parts";
+}  // namespace sources
+
+}  // namespace shardplan::explain

@@ -1,0 +1,188 @@
+#include "shardplan/explain/terms.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace shardplan::explain {
+namespace {
+
+/// Heads of columns and rows of the estimate, and what people type.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 32> words = {{
+    {"param", "memory.parameters"},
+    {"grad", "memory.gradients"},
+    {"optim", "memory.optimizer"},
+    {"activ", "memory.activations"},
+    {"trans", "memory.transient"},
+    {"comm", "memory.communication_buffers"},
+    {"frame", "memory.framework"},
+    {"total", "memory.total"},
+    {"memory", "memory.total"},
+    {"memory.stages", "memory.total"},
+    {"memory.moments", "memory.total"},
+    {"live", "memory.in_flight_microbatches"},
+    {"layers", "memory.layers"},
+    {"reserve", "memory.reserved"},
+    {"headroom", "memory.headroom"},
+    {"time", "time.step"},
+    {"step", "time.step"},
+    {"compute", "time.compute"},
+    {"gemm", "time.gemm"},
+    {"rest", "time.other_compute"},
+    {"bubble", "time.bubble"},
+    {"optimizer", "time.optimizer"},
+    {"offload", "time.offload"},
+    {"communication", "communication.sent_bytes_per_step.total"},
+    {"sent", "communication.sent_bytes_per_step.total"},
+    {"pipeline", "pipeline.bubble_fraction"},
+    {"throughput", "throughput.tokens_per_s"},
+    {"model", "model.parameters"},
+    {"mfu", "throughput.mfu"},
+    {"hfu", "throughput.hfu"},
+    {"mfu_causal", "throughput.mfu_causal"},
+    {"mfu_6n", "throughput.mfu_6n"},
+}};
+
+std::string canonical(std::string_view typed) {
+  std::string path(typed.substr(0, typed.find('@')));
+  std::string stage(typed.size() > path.size() ? typed.substr(path.size()) : std::string_view());
+  for (char& letter : path) {
+    if (letter == '/') letter = '.';
+  }
+  if (!path.empty() && path.front() == '.') path.erase(0, 1);
+  constexpr std::string_view stages = "memory.stages.";
+  if (path.rfind(stages, 0) == 0 && stage.empty()) {
+    const std::size_t dot = path.find('.', stages.size());
+    if (dot != std::string::npos) {
+      stage = "@" + path.substr(stages.size(), dot - stages.size());
+      path = "memory." + path.substr(dot + 1);
+    }
+  }
+  for (const auto& [word, address] : words) {
+    if (path == word) return std::string(address) + stage;
+  }
+  return path + stage;
+}
+
+}  // namespace
+
+const Term* Terms::find(std::string_view address) const {
+  const auto exact = by_address_.find(address);
+  if (exact != by_address_.end()) return &terms_[exact->second];
+  std::string typed = canonical(address);
+  const auto known = by_address_.find(typed);
+  if (known != by_address_.end()) return &terms_[known->second];
+  const std::size_t at = std::min(typed.find('@'), typed.size());
+  for (const std::string_view unit : {"_bytes", "_s", "_tflops_per_gpu"}) {
+    const std::string path = typed.substr(0, at);
+    if (path.size() <= unit.size() || path.substr(path.size() - unit.size()) != unit) continue;
+    const auto without = by_address_.find(canonical(path.substr(0, path.size() - unit.size()) + typed.substr(at)));
+    if (without != by_address_.end()) return &terms_[without->second];
+  }
+  return nullptr;
+}
+
+Sym Terms::add(std::string_view symbol, Term term) {
+  by_address_.emplace(term.address, terms_.size());
+  Symbol what{std::string(symbol), term.meaning, term.unit, term.address, term.source, term.value};
+  terms_.push_back(std::move(term));
+  return expressions_.symbol(std::move(what));
+}
+
+Sym Terms::input(std::string_view symbol, std::string_view meaning, double value, std::string_view source,
+                 std::string_view unit) {
+  std::string name(symbol);
+  for (int i = 2;; ++i) {
+    const auto known = inputs_.find(name);
+    if (known == inputs_.end()) break;
+    if (known->second.value() == value) return known->second;
+    name = fmt::format("{}_{}", symbol, i);
+  }
+  Term term{name, std::string(meaning), std::string(unit), std::string(source), value, Sym(value), {}};
+  by_address_.emplace(name, terms_.size());
+  terms_.push_back(term);
+  const Sym result = expressions_.kept_symbol({name, term.meaning, term.unit, name, term.source, value});
+  inputs_.emplace(name, result);
+  return result;
+}
+
+void Terms::alias(std::string_view other, std::string_view address) {
+  const auto at = by_address_.find(address);
+  if (at != by_address_.end()) by_address_.emplace(std::string(other), at->second);
+}
+
+void Explanation::set(const Written& written, double result) {
+  value = result;
+  formula = written.formula;
+  substitution = written.substitution;
+  for (std::size_t i = 0; i < written.symbols.size(); ++i) {
+    const Symbol& symbol = *written.symbols[i];
+    symbols.push_back({written.names[i], symbol.meaning, symbol.value, symbol.unit, symbol.address});
+  }
+}
+
+namespace {
+
+/// The addends of a sum whose every addend has an address; none where one has not.
+void collect_addends(Sym x, std::vector<const Symbol*>& addends, bool& whole) {
+  if (x.node() == nullptr) {
+    whole = false;
+  } else if (x.node()->operation == Operation::add) {
+    collect_addends(x.node()->left, addends, whole);
+    collect_addends(x.node()->right, addends, whole);
+  } else if (x.node()->operation == Operation::symbol && !x.node()->symbol->address.empty()) {
+    addends.push_back(x.node()->symbol);
+  } else {
+    whole = false;
+  }
+}
+
+}  // namespace
+
+Explanation explain_term(const Terms& terms, const Term& term) {
+  Explanation out;
+  out.topic = term.address;
+  out.title = term.meaning;
+  out.unit = term.unit;
+  out.set(write_collected(term.formula), term.value);
+  if (term.formula.node() == nullptr) out.formula = out.substitution = number(term.value);
+  for (const std::string& address : term.parts) {
+    if (const Term* const part = terms.find(address)) out.parts.push_back({address, part->meaning, part->value});
+  }
+  if (out.parts.empty()) {
+    std::vector<const Symbol*> addends;
+    bool whole = true;
+    collect_addends(term.formula, addends, whole);
+    if (whole && addends.size() > 1) {
+      for (const Symbol* const each : addends) out.parts.push_back({each->address, each->meaning, each->value});
+    }
+  }
+  out.sources.push_back(term.source);
+  return out;
+}
+
+std::string value_text(double value, std::string_view unit) {
+  const double size = std::fabs(value);
+  if (unit == "B") {
+    constexpr std::array<std::string_view, 5> names = {"B", "KiB", "MiB", "GiB", "TiB"};
+    std::size_t i = 0;
+    double scaled = value;
+    for (; std::fabs(scaled) >= 1024 && i + 1 < names.size(); ++i) scaled /= 1024;
+    return i == 0 ? fmt::format("{} B", number(value)) : fmt::format("{:.2f} {}", scaled, names[i]);
+  }
+  if (unit == "s") {
+    if (size >= 1 || size == 0) return fmt::format("{:.2f} s", value);
+    if (size >= 1e-3) return fmt::format("{:.2f} ms", value * 1e3);
+    return fmt::format("{:.2f} us", value * 1e6);
+  }
+  if (unit == "fraction") return fmt::format("{:.{}f}%", value * 100, size < 0.1 ? 2 : 1);
+  const std::string tail = unit.empty() ? std::string() : fmt::format(" {}", unit);
+  if (value == std::nearbyint(value) && size < 1e15) {
+    return fmt::format("{}{}{}", value < 0 ? "-" : "", fmt::group_digits(static_cast<std::uint64_t>(size)), tail);
+  }
+  return fmt::format("{:.6g}{}", value, tail);
+}
+
+}  // namespace shardplan::explain

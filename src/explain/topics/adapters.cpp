@@ -1,0 +1,206 @@
+// Cards of low-rank adapters and quantised bases.
+#include <algorithm>
+#include <array>
+
+#include "shardplan/physics/parameters.hpp"
+#include "topics.hpp"
+
+namespace shardplan::explain {
+namespace {
+
+double rank_of(Card& c) { return c.run().training.peft.active() ? c.run().training.peft.rank : 16; }
+double alpha_of(Card& c) { return c.run().training.peft.active() ? c.run().training.peft.alpha : 32; }
+
+/// x with P(X <= x) = p for a standard normal X: Newton's method on the complementary error function.
+double normal_quantile(double p) {
+  double x = 0;
+  for (int i = 0; i < 60; ++i) {
+    const double below = 0.5 * std::erfc(-x / std::sqrt(2.0));
+    const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::acos(-1.0));
+    x -= (below - p) / density;
+  }
+  return x;
+}
+
+/// The sixteen levels of NF4: eight quantiles above zero, zero, seven below, over the largest (bitsandbytes
+/// functional.py, create_normal_map).
+std::array<double, 16> nf4_levels() {
+  constexpr double offset = 0.9677083;
+  std::array<double, 16> levels{};
+  for (int i = 0; i < 8; ++i)
+    levels[static_cast<std::size_t>(15 - i)] = normal_quantile(offset + (0.5 - offset) * i / 8);
+  for (int i = 0; i < 7; ++i) levels[static_cast<std::size_t>(i)] = -normal_quantile(offset + (0.5 - offset) * i / 7);
+  const double most = levels.back();
+  for (double& level : levels) level /= most;
+  std::sort(levels.begin(), levels.end());
+  return levels;
+}
+
+}  // namespace
+
+void lora(Card& c) {
+  const Model& model = c.run().model;
+  const LayerKind& kind = model.layer(0);
+  const double parameters = static_cast<double>(count_parameters(model).parameters);
+  const Sym L = c.symbol("L", "layers", static_cast<double>(model.layers())), r = c.symbol("r", "rank", rank_of(c));
+  const Sym h = c.symbol("h", "hidden size", static_cast<double>(model.hidden_size));
+  const Sym q = c.symbol("q", "width of q and o", static_cast<double>(kind.attention.heads * kind.attention.head_dim));
+  const Sym kv =
+      c.symbol("kv", "width of k and v", static_cast<double>(kind.attention.kv_heads * kind.attention.head_dim));
+  const Sym f = c.symbol("f", "width of the MLP", static_cast<double>(kind.mlp.intermediate));
+  const double mlp = kind.mlp.gated ? 3 : 2;
+  const Sym trained = L * r * (2.0 * (h + q) + 2.0 * (h + kv) + mlp * (h + f));
+  c.title("all linear matrices of a dense model adapted: trained parameters");
+  c.result(trained, "",
+           fmt::format("{} trained ({})", count(trained.value()),
+                       percent(trained.value() / (parameters + trained.value()), 2)),
+           "sum over matrices of r (d_in + d_out)");
+  c.remark("matrices",
+           fmt::format("a layer, r = {}: q, o {}; k, v {}; gate, up, down {}", number(r.value()),
+                       count(r.value() * (h.value() + q.value())), count(r.value() * (h.value() + kv.value())),
+                       count(r.value() * (h.value() + f.value()))));
+  c.remark("rank", fmt::format("r = 8: {}, 64: {}; small tasks 8 to 16, code or many tasks 32 to 64",
+                               count(trained.value() / r.value() * 8), count(trained.value() / r.value() * 64)));
+  c.remark("B = 0",
+           "h = W0 x + (alpha/r) B A x: with B = 0 the first step is the base model; A is random, or no gradient would "
+           "reach B");
+  c.beware(fmt::format(
+      "trained parameters shrink {:.0f}x, activations do not. The step scales with alpha/r = {:.4g}/{} = {:.4g}; "
+      "rsLoRA alpha/sqrt(r) = {:.4g}: doubling r halves the step under LoRA",
+      parameters / trained.value(), alpha_of(c), number(r.value()), alpha_of(c) / r.value(),
+      alpha_of(c) / std::sqrt(r.value())));
+  c.source("Hu et al. 2021 (2106.09685) section 4.1; Aghajanyan et al. 2020 (2012.13255)");
+  c.next("shardplan estimate configs/runs/llama-3.1-8b-lora-1x4090.json --lora-rank 64");
+}
+
+void rslora(Card& c) {
+  const Sym alpha = c.symbol("alpha", "alpha", alpha_of(c)), r = c.symbol("r", "rank", rank_of(c));
+  const Sym scale = alpha / sqrt(r);
+  c.title("rank-stabilised LoRA: what multiplies BAx");
+  c.result(scale, "", fmt::format("{:.4g}", scale.value()), "alpha / sqrt(r)");
+  c.remark("LoRA", fmt::format("alpha / r = {:.4g}", alpha.value() / r.value()));
+  c.remark("r = 64",
+           fmt::format("alpha/sqrt(r) {:.4g}, alpha/r {:.4g}: LoRA's update shrinks with the rank, so a higher rank "
+                       "learns less unless alpha grows",
+                       alpha.value() / 8, alpha.value() / 64));
+  c.beware(
+      "switching use_rslora on at the same alpha multiplies the update by sqrt(r): lower the learning rate or alpha. "
+      "Memory "
+      "is the same");
+  c.source("Kalajdzievski 2023 (2312.03732)");
+  c.next("shardplan explain lora --let r=64");
+}
+
+void dora(Card& c) {
+  const Sym in = c.symbol("d_in", "columns", 4096), out = c.symbol("d_out", "rows", 4096),
+            r = c.symbol("r", "rank", rank_of(c));
+  const Sym trained = r * (in + out) + out;
+  c.title("W = m V/|V|: LoRA moves the direction V, one magnitude m a row is learned beside it");
+  c.result(trained, "", count(trained.value()) + " a matrix", "r (d_in + d_out) + d_out");
+  c.remark("LoRA", fmt::format("{}: {} more", count(r.value() * (in.value() + out.value())),
+                               percent(out.value() / (r.value() * (in.value() + out.value())))));
+  c.remark("activations",
+           "the frozen product and the low-rank one are kept for the magnitude's gradient: 4 bytes an output "
+           "element and token more");
+  c.beware(
+      "the parameters are few, the memory is not: besides those outputs PEFT writes out BA, its multiple and W + sBA "
+      "to "
+      "take the norm");
+  c.source("Liu et al. 2024 (2402.09353) section 4; PEFT tuners/lora/dora.py");
+  c.next("shardplan estimate configs/runs/llama-3.1-8b-lora-1x4090.json --set training.peft.method=dora");
+}
+
+void qlora(Card& c) {
+  const Sym bits = c.symbol("bits", "NF4", 4), block = c.symbol("block", "weights a constant", 64);
+  const Sym second = c.symbol("second", "constants a second constant", 256);
+  const Sym each = bits + 8.0 / block + 32.0 / (block * second);
+  c.title("stored bits of a frozen 4-bit weight, double quantised");
+  c.result(each, "bit", fmt::format("{:.3f} bit a weight", each.value()), "4 + 8/64 + 32/(64 x 256)");
+  c.note("without double quantisation: 4.5");
+  constexpr double weights = 6979321856;
+  c.remark("8B", fmt::format("{} linear weights x {:.6f} B = {}; embedding, head and norms stay 16 bit", count(weights),
+                             each.value() / 8, gib(weights * each.value() / 8)));
+  constexpr double linear65 = 64761102336, rest65 = 65285660672 - linear65;
+  c.remark("65B", fmt::format("LLaMA-65B: {} + {} of 16 bit on a 48 GB card; full fine-tuning 16 B x 65.3e9 = {}",
+                              gib(linear65 * each.value() / 8, 1), gib(2 * rest65, 1), gb(16 * 65285660672.0)));
+  c.remark("forward",
+           "h = dequantise(W) x + (alpha/r) B A x: a 16-bit copy of one matrix at a time; only A and B have gradients");
+  c.beware(
+      "no A100 has 48 GB; \"780 GB\" counts 12 B a parameter, 16 gives "
+      "1,045 GB. 4 bits shrink weights, neither activations nor logits");
+  c.source("Dettmers et al. 2023 (2305.14314) sections 3, 4");
+  c.next("shardplan estimate configs/runs/llama-65b-qlora-1xa6000.json");
+}
+
+void nf4(Card& c) {
+  const Sym bits = c.symbol("bits", "bits", 4);
+  const Sym levels = pow(Sym(2.0), bits);
+  const std::array<double, 16> nf = nf4_levels();
+  std::string text;
+  for (const double level : nf) text += fmt::format("{}{:.4f}", text.empty() ? "" : " ", level);
+  c.title("NormalFloat: levels at quantiles of a normal distribution, so each is used equally often");
+  c.result(levels, "", number(levels.value()) + " levels", "2^bits");
+  if (bits.value() == 4) c.remark("levels", text);
+  c.remark("block", "64 weights share a scale, their largest magnitude: w is stored as the nearest level of w/scale");
+  c.remark("zero", "is exact: seven quantiles below, eight above");
+  c.beware(
+      "information-optimal for normal weights only, and per block: an outlier takes its block's resolution. It is a "
+      "storage "
+      "format: products run in 16 bit");
+  c.source("Dettmers et al. 2023 (2305.14314) section 3; bitsandbytes functional.py, create_normal_map");
+  c.next("shardplan explain qlora");
+}
+
+void double_quantisation(Card& c) {
+  const Sym block = c.symbol("block", "weights a constant", 64),
+            second = c.symbol("second", "constants a second one", 256);
+  const Sym saved = 32.0 / block - (8.0 / block + 32.0 / (block * second));
+  c.title("fp32 block constants are quantised to 8 bit with constants of their own");
+  c.result(saved, "bit", fmt::format("{:.3f} bit a weight saved", saved.value()), "32/64 - (8/64 + 32/(64 x 256))");
+  c.remark("65B", fmt::format("{} less", gib(64761102336.0 * saved.value() / 8)));
+  c.beware("0.37 bit of 4.5: it matters for 65B on one card, hardly for 7B");
+  c.source("Dettmers et al. 2023 (2305.14314) section 3");
+  c.next("shardplan explain qlora");
+}
+
+void paged_optimizers(Card& c) {
+  const Sym P = c.symbol("P", "trained parameters", 41943040), o = c.symbol("o", "Adam's fp32 moments", 8, "B");
+  const Sym bytes = P * o;
+  c.title("states in CUDA unified memory: pages move to the host when the card is full");
+  c.result(bytes, "B", gib(bytes.value()) + " can leave the card");
+  c.remark(
+      "cost",
+      fmt::format("only what does not fit at the peak moves, both ways a step: {:.0f} ms over 25 GB/s if all of it",
+                  2 * bytes.value() / 25e9 * 1e3));
+  c.remark("small", "states of tensors under 1e5 elements are not paged (bitsandbytes)");
+  c.beware(
+      "it saves a run from a spike, not from a model that does not fit: with adapters the states are a few hundred "
+      "MiB. It is "
+      "not ZeRO-Offload: the update still runs on the GPU");
+  c.source("Dettmers et al. 2023 (2305.14314) section 3; bitsandbytes optim/optimizer.py");
+  c.next("shardplan estimate RUN.json --optimizer paged-adamw-8bit");
+}
+
+void lora_or_full(Card& c) {
+  const Sym P = c.symbol("P", "parameters", 8030261248.0), A = c.symbol("A", "adapter parameters", 41943040);
+  const Sym full = 16.0 * P, adapted = 2.0 * P + 16.0 * A;
+  const Sym ratio = full / adapted;
+  c.title("states of full fine-tuning over those of LoRA");
+  c.result(ratio, "", fmt::format("{:.3g}x", ratio.value()), "16 P / (2 P + 16 A)");
+  c.remark("full", gb(full.value()) + " of weights, gradients, master copy and moments");
+  c.remark("LoRA", fmt::format("base {} + adapters {}; QLoRA's base {}", gb(2 * P.value()), gb(16 * A.value()),
+                               gb(6979321856 * 0.515869 + 2 * (P.value() - 6979321856))));
+  c.remark("time",
+           "frozen weights have no weight gradient: 4 instead of 6 FLOP a parameter and token, so recomputation weighs "
+           "more");
+  c.remark("choose full",
+           "continued pretraining, a new language or domain, or where a higher rank does not close the gap; adapters "
+           "elsewhere: within 1 to 2% on most tasks (the papers' claim, not computed here)");
+  c.beware(
+      "the saving is states: activations and logits are the same, with lora_dropout even more. Compare at the same "
+      "batch");
+  c.source("Hu et al. 2021 (2106.09685); Biderman et al. 2024 (2405.09673)");
+  c.next("shardplan estimate --model llama-3.1-8b --cluster server-1xh100 --gpus 1 --lora-rank 16");
+}
+
+}  // namespace shardplan::explain

@@ -1,0 +1,200 @@
+// Cards of a GPU's memory.
+#include <algorithm>
+
+#include "topics.hpp"
+
+namespace shardplan::explain {
+
+void model_states(Card& c) {
+  const bool own = c.stated();
+  const StateRule rule = own ? c.workspace().rule : StateRule{};
+  const double parameters = own ? static_cast<double>(c.estimate().model.parameters) : 7e9;
+  const Sym P = c.symbol("P", "parameters", parameters);
+  const Sym w = c.symbol("w", "weight", rule.parameter_bytes, "B"),
+            g = c.symbol("g", "gradient", rule.gradient_bytes, "B");
+  const Sym s = c.symbol("k", "master copy", rule.master_bytes, "B");
+  const Sym o = c.symbol("o", "moments", rule.moment_bytes, "B");
+  const Sym total = P * (w + g + s + o);
+  const double each = total.value() / P.value();
+  c.title("memory of a model's states under Adam and mixed precision, before anything is sharded");
+  c.result(total, "B", gb(total.value()), fmt::format("{} x {:.4g} B", short_number(P.value()), each));
+  c.note("mixed precision, Adam");
+  const auto part = [&](Sym width) { return fmt::format("{:.4g}", P.value() * width.value() / 1e9); };
+  const std::string moments = rule.moment_bytes == 8 ? fmt::format("m {} + v {}", part(o / 2.0), part(o / 2.0))
+                                                     : fmt::format("moments {}", part(o));
+  c.remark("parts", fmt::format("weights {} + gradients {} + master {} + {} GB", part(w), part(g), part(s), moments));
+  const auto other = [&](double bytes) { return fmt::format("{:.4g}", P.value() * bytes / 1e9); };
+  c.remark("others",
+           fmt::format("megatron 18 B (fp32 gradients): {} GB | fp32 4+4+8: {} | pure bf16 2+2+4: {} | ddp under "
+                       "autocast 16 + 2 of copies: {} | 8-bit Adam 2+2+4+2.03: {}",
+                       other(18), other(16), other(8), other(18), other(10.03125)));
+  c.beware(
+      "not \"the memory needed\": activations, logits, buffers and the context come on top. A 7B model is rarely 7e9: "
+      "LLaMA-7B has 6,738,415,616 parameters, 107.8 GB = 100.4 GiB");
+  c.source("Rajbhandari et al. 2019 (1910.02054) section 3.1; Micikevicius et al. 2017 (1710.03740)");
+  c.next("shardplan estimate configs/runs/llama-3.1-70b-128xh100.json --explain states.optimizer@0");
+}
+
+namespace {
+
+/// The layer that most layers of the model are like.
+const Term* layer_term(Card& c, std::string_view field) {
+  for (const char* const kind : {"dense", "moe"}) {
+    if (const Term* const term = c.terms().find(fmt::format("layers.{}.{}", kind, field))) return term;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void activations(Card& c) {
+  const Term* const kept = layer_term(c, "kept");
+  if (kept == nullptr) return;
+  Explanation collected;
+  const Sym formula = c.adopt(kept->formula);
+  const Written text = write_collected(formula);
+  c.title("what one layer keeps for backward, one microbatch, under the run's kernels and recomputation");
+  c.result(formula, "B", fmt::format("{:.2f} MiB a layer", formula.value() / 1048576));
+  c.out.symbols.clear();
+  c.out.set(text, formula.value());
+  const Estimate& e = c.estimate();
+  const std::size_t stage = static_cast<std::size_t>(e.peak_stage);
+  c.remark("stage", fmt::format("{} layers x {} in flight and what stands at the ends = {} on stage {}",
+                                e.stages[stage].layers, e.stages[stage].in_flight_microbatches,
+                                gib(static_cast<double>(e.stages[stage].moments[1].activations)), stage));
+  const Run& run = c.run();
+  const double s = static_cast<double>(run.training.seq_length), b = static_cast<double>(run.training.micro_batch_size);
+  const double h = static_cast<double>(run.model.hidden_size),
+               a = static_cast<double>(run.model.layer(0).attention.heads);
+  const double paper = (34 * s * b * h + 5 * a * s * s * b) / run.parallel.tensor;
+  c.beware(
+      fmt::format("34sbh + 5as2b (GPT, dropout, eager attention) over t says {:.0f} MiB: {:.1f}x what this run keeps. "
+                  "Without dropout, with flash and grouped queries the terms are others",
+                  paper / 1048576, paper / formula.value()));
+  c.source(
+      "Korthikanti et al. 2022 (2205.05198) section 4; PyTorch autograd, measured to the byte (docs/validation.md)");
+  c.next("shardplan estimate RUN.json --explain layers.dense.kept");
+}
+
+void checkpointing(Card& c) {
+  const Run& run = c.run();
+  const Estimate& e = c.estimate();
+  const std::size_t stage = static_cast<std::size_t>(e.peak_stage);
+  const Term* const input = layer_term(c, "checkpoint");
+  const Term* const all = layer_term(c, "saved");
+  if (input == nullptr || all == nullptr) return;
+  const Sym L = c.symbol("L", "layers of the stage", e.stages[stage].layers);
+  const Sym live =
+      c.symbol("live", "microbatches in flight", static_cast<double>(e.stages[stage].in_flight_microbatches));
+  const Sym X = c.symbol("X", "a layer's input, 2sbh/t", input->value, "B");
+  const Sym A = c.symbol("A", "all that a layer keeps", all->value, "B");
+  c.title("full recomputation keeps each layer's input and makes one layer's activations again at a time");
+  c.result(L * live * X, "B", gib(L.value() * live.value() * X.value()), "L live X, and once A");
+  c.note(fmt::format("full recompute, was {}", gib(L.value() * live.value() * A.value())));
+  c.remark("once",
+           fmt::format("A = {:.0f} MiB, all that one layer keeps, while its backward runs", A.value() / 1048576));
+  const auto every = [&](double k) { return (L.value() / k) * live.value() * X.value() + k * A.value(); };
+  double best = 1;
+  for (double k = 1; k <= L.value(); ++k) {
+    if (every(k) < every(best)) best = k;
+  }
+  c.remark("every k", fmt::format("(L/k) live X + kA: k = 1 {}, k = 2 {}, least at k = {:.0f} {}", gib(every(1)),
+                                  gib(every(2)), best, gib(every(best))));
+  Run full = run;
+  full.training.recompute = {RecomputeMode::full, 0, 0};
+  Run none = run;
+  none.training.recompute = {};
+  Run selective = run;
+  selective.training.recompute = {RecomputeMode::selective, 0, 0};
+  EstimateWorkspace w;
+  Estimate with, without, core;
+  estimate(full, w, with);
+  estimate(selective, w, core);
+  estimate(none, w, without);
+  c.remark("selective",
+           fmt::format("recomputes the attention core: {} -> {} on stage {}{}",
+                       gib(static_cast<double>(without.stages[stage].moments[1].activations)),
+                       gib(static_cast<double>(core.stages[stage].moments[1].activations)), stage,
+                       run.training.attention == AttentionKernel::eager ? "" : "; flash keeps no scores to drop"));
+  c.remark("time", fmt::format("step {:.2f} -> {:.2f} s (+{:.1f}%) under full", without.time.step_s, with.time.step_s,
+                               100 * (with.time.step_s / without.time.step_s - 1)));
+  c.beware(
+      "sqrt(L) is Chen et al.'s scheme (64 layers, 8 checkpoints: 16 layers' worth); frameworks keep each layer's "
+      "input (L). \"33%\" is one forward of three in "
+      "FLOP "
+      "with everything trained: tensor parallelism repeats its exchange too, and with frozen weights a forward is "
+      "nearly half of a step");
+  c.source(
+      "Chen et al. 2016 (1604.06174); Korthikanti et al. 2022 (2205.05198) section 5; measured (docs/validation.md)");
+  c.next("shardplan estimate RUN.json --recompute full");
+}
+
+void logits(Card& c) {
+  const Run& run = c.run();
+  const double tokens =
+      static_cast<double>(run.training.seq_length * run.training.micro_batch_size) / run.parallel.context;
+  const Sym B = c.symbol("k", "bytes a logit at the loss (Hugging Face upcasts to fp32)", 12, "B");
+  const Sym T = c.symbol("T", "tokens of a microbatch", tokens);
+  const Sym V = c.symbol("V", "vocabulary", static_cast<double>(run.padded_vocab()));
+  const Sym t = c.symbol("t", "ranks that share the vocabulary", run.parallel.tensor);
+  const Sym peak = B * T * V / t;
+  c.title("what the loss holds at its largest moment");
+  c.result(peak, "B", gib(peak.value()), "12 B x tokens x vocabulary");
+  const auto other = [&](double bytes) { return gib(bytes * T.value() * V.value() / t.value()); };
+  c.remark("losses", fmt::format("16-bit {} | Megatron 6/t {} | Transformer Engine 2/t {} | compiled 2 {} | fused head "
+                                 "(Liger) about 0, and 2Vh if the head trains",
+                                 other(6), other(6), other(2), other(2)));
+  c.beware(
+      "it comes on top of activations, on the last stage only, and is the peak of small models with large "
+      "vocabularies; keeping the logits in the loop adds 4 bytes each at every later moment");
+  c.source("activations of embedding and loss, PyTorch autograd, measured (docs/run.md, loss)");
+  c.next("shardplan estimate RUN.json --loss liger");
+}
+
+void transients(Card& c) {
+  const Estimate& e = c.estimate();
+  const std::string when(name(e.stages.back().peak_moment));
+  const std::string address = fmt::format("memory.transient.{}@{}", when, e.stages.back().stage);
+  const Term* const term = c.terms().find(address);
+  if (term == nullptr) return;
+  const Sym formula = c.adopt(
+      term->formula.node() == nullptr ? c.symbol("transient", "bytes at the peak", term->value, "B") : term->formula);
+  c.title("what a pass, the loss or the optimizer's step holds for a while");
+  c.result(formula, "B", gib(formula.value()));
+  c.note(fmt::format("last stage, {}", when));
+  std::string moments;
+  for (std::size_t i = 0; i < moment_count; ++i) {
+    if (!e.stages.back().has_moment[i]) continue;
+    moments += fmt::format("{}{} {}", moments.empty() ? "" : " | ", name(static_cast<Moment>(i)),
+                           gib(static_cast<double>(e.stages.back().moments[i].transient), 3));
+  }
+  c.remark("moments", moments);
+  c.beware(
+      "a step's peak is the largest of its moments, not their sum: logits are gone when the first layer's backward "
+      "runs, and a foreach optimizer's copies exist only at the step");
+  c.source("PyTorch autograd, measured; docs/validation.md");
+  c.next(fmt::format("shardplan estimate RUN.json --explain {}", address));
+}
+
+void reserved(Card& c) {
+  const Estimate& e = c.estimate();
+  const StageEstimate& stage = e.stages[static_cast<std::size_t>(e.binding_stage)];
+  const Sym allocated =
+      c.symbol("allocated", "tensors at the peak", static_cast<double>(stage.peak().allocated()), "B");
+  const Sym factor = c.symbol("k", "the stack's measured factor", c.run().training.stack.memory.reserved_factor);
+  const Sym framework =
+      c.symbol("framework", "CUDA context and NCCL", static_cast<double>(stage.peak().framework), "B");
+  c.title("what nvidia-smi shows against what tensors take");
+  c.result(factor * allocated + framework, "B", gib(factor.value() * allocated.value() + framework.value()));
+  c.remark("band", fmt::format("{} to {} with the framework's {}",
+                               gib(static_cast<double>(stage.reserved_low_bytes + stage.peak().framework)),
+                               gib(static_cast<double>(stage.reserved_high_bytes + stage.peak().framework)),
+                               gib(framework.value())));
+  c.beware(
+      "max_memory_allocated is not what decides: the allocator's cache and what lies outside it must fit as well. "
+      "expandable_segments lowers the band, it does not remove it");
+  c.source("PyTorch CUDACachingAllocator; Bekman, ml-engineering; measured runs (docs/validation.md)");
+  c.next("shardplan estimate RUN.json --detail");
+}
+
+}  // namespace shardplan::explain

@@ -1,0 +1,305 @@
+// Cards of tensor, sequence, context, expert and pipeline parallelism and of whole layouts.
+#include <algorithm>
+
+#include "shardplan/schedule/closed_form.hpp"
+#include "topics.hpp"
+
+namespace shardplan::explain {
+namespace {
+
+struct Shape {
+  Sym s, b, h, t;
+};
+
+Shape shape_of(Card& c) {
+  const Run& run = c.run();
+  return {c.symbol("s", "sequence", static_cast<double>(run.training.seq_length)),
+          c.symbol("b", "microbatch", static_cast<double>(run.training.micro_batch_size)),
+          c.symbol("h", "hidden size", static_cast<double>(run.model.hidden_size)),
+          c.symbol("t", "tensor parallel", std::max(2, run.parallel.tensor))};
+}
+
+std::string mib(double bytes) { return fmt::format("{:.4g} MiB", bytes / 1048576); }
+
+Sym stages(Card& c) { return c.symbol("p", "stages", c.run().parallel.pipeline > 1 ? c.run().parallel.pipeline : 4); }
+
+Sym microbatches(Card& c) {
+  return c.symbol("m", "microbatches, gbs/(mbs D)",
+                  c.run().parallel.pipeline > 1 ? static_cast<double>(c.run().microbatches()) : 8);
+}
+
+double ideal(ScheduleKind kind, double p, double m, double v) {
+  return schedule::ideal_bubble_fraction(kind, static_cast<int>(p), static_cast<int>(m), static_cast<int>(v));
+}
+
+}  // namespace
+
+void tensor_parallel(Card& c) {
+  const Shape v = shape_of(c);
+  const Sym bytes = 4.0 * (2.0 * (v.t - 1.0) / v.t) * (2.0 * v.s * v.b * v.h);
+  c.title("bytes that one rank sends for one layer and microbatch");
+  c.result(bytes, "B", mib(bytes.value()) + " a layer and microbatch", "4 all-reduces x 2 (t-1)/t x 2sbh");
+  c.remark(
+      "blocks",
+      "forward one all-reduce behind attention and one behind the MLP, backward two before them: 2 a block, 4 a layer");
+  c.remark("heads",
+           "q, k, v by heads, gate and up by columns, o and down by rows; a rank's KV heads are k/t, at least 1: t > k "
+           "replicates them");
+  c.remark("weights",
+           "matrices, their states and inner activations fall by t; norms and their inputs do not (explain "
+           "sequence-parallel)");
+  c.beware(
+      "\"2 all-reduces a layer\" counts one block, or one pass: 1 + 1 a block, 2 + 2 a layer. Each waits for its "
+      "product, "
+      "so it is exposed unless overlapped; t stays inside NVLink");
+  c.source("Shoeybi et al. 2019 (1909.08053) section 3");
+  c.next("shardplan estimate RUN.json --explain communication.tensor");
+}
+
+void column_parallel(Card& c) {
+  const Sym x = c.symbol("x", "input", 2), a1 = c.symbol("a1", "column 1 of A", 1),
+            a2 = c.symbol("a2", "column 2 of A", -3);
+  const Sym b1 = c.symbol("b1", "row 1 of B", 5), b2 = c.symbol("b2", "row 2 of B", 7);
+  const Sym y = max(Sym(0.0), x * a1) * b1 + max(Sym(0.0), x * a2) * b2;
+  c.title("Y = f(XA)B with A cut by columns and B by rows: each rank computes one addend, one all-reduce sums them");
+  c.result(y, "");
+  c.remark("rank 1", fmt::format("f({} x {}) x {} = {}", number(x.value()), number(a1.value()), number(b1.value()),
+                                 number(std::max(0.0, x.value() * a1.value()) * b1.value())));
+  c.remark("rank 2", fmt::format("f({} x {}) x {} = {}", number(x.value()), number(a2.value()), number(b2.value()),
+                                 number(std::max(0.0, x.value() * a2.value()) * b2.value())));
+  const double wrong = std::max(0.0, x.value() * a1.value() + x.value() * a2.value());
+  c.beware(fmt::format(
+      "A cut by rows would need its all-reduce before f: f is not additive, f(x a1 + x a2) = {} is not "
+      "f(x a1) + f(x a2) = {}. f is relu here; GeLU and SwiGLU behave alike",
+      number(wrong), number(std::max(0.0, x.value() * a1.value()) + std::max(0.0, x.value() * a2.value()))));
+  c.source("Shoeybi et al. 2019 (1909.08053) section 3, equations 1 to 3");
+  c.next("shardplan explain tensor-parallel");
+}
+
+void sequence_parallel(Card& c) {
+  const Shape v = shape_of(c);
+  const Sym saved = (8.0 * v.s * v.b * v.h + 8.0 * v.s * v.b) * (1.0 - 1.0 / v.t);
+  c.title("norms, dropout and residuals are cut along the sequence: what a layer no longer keeps");
+  c.result(saved, "B", mib(saved.value()) + " a layer less", "(8sbh + 8sb)(1 - 1/t)");
+  c.remark("parts",
+           "two norm inputs and two inputs of column-cut products, 2sbh each, and the norms' statistics: replicated on "
+           "t ranks without it");
+  c.remark("traffic",
+           "each all-reduce becomes a reduce-scatter and an all-gather of the same volume; the gathered input is not "
+           "kept, so backward gathers it again: one more all-gather a block, beside a product");
+  c.beware(
+      "\"no extra communication\" leaves out that third all-gather in backward; it usually hides. At t = 1 it changes "
+      "nothing");
+  c.source("Korthikanti et al. 2022 (2205.05198) section 4.2.2; Megatron-Core tensor_parallel/layers.py");
+  c.next("shardplan estimate RUN.json --no-sp");
+}
+
+void context_parallel(Card& c) {
+  const Sym s = c.symbol("s", "sequence", 131072), b = c.symbol("b", "microbatch", 1),
+            n = c.symbol("c", "context parallel", 8);
+  const Sym K = c.symbol("K", "elements of keys of a rank, k d/t", 1024);
+  const Sym T = s * b / n;
+  const Sym ring = 12.0 * (n - 1.0) * T * K;
+  c.title("ring attention: bytes one rank sends for one layer and microbatch, 16-bit keys and values");
+  c.result(ring, "B", gb(ring.value()), "12 (c-1) T K");
+  c.remark("passes", "forward 4 (c-1)TK: keys and values go round; backward twice that, their gradients travel too");
+  c.remark("a2a", fmt::format("Ulysses exchanges heads instead, 8 (c-1)/c T (Q + K): for Q = 8K {}",
+                              gb(8 * (n.value() - 1) / n.value() * T.value() * 9 * K.value())));
+  c.remark("divides", "every activation by c; not weights: context ranks share them, so they join the shard group");
+  c.beware("the sequence must divide by 2c: causal masks make pairs of chunks, first and last, equal work");
+  c.source("Liu et al. 2023 (2310.01889); Jacobs et al. 2023 (2309.14509)");
+  c.next("shardplan estimate --model llama-3.1-8b --cluster dgx-h100 --gpus 16 --tp 2 --cp 8 --seq 131072");
+}
+
+void expert_parallel(Card& c) {
+  const Sym T = c.symbol("T", "tokens that this rank routes", 4096), k = c.symbol("k", "experts a token goes to", 2);
+  const Sym h = c.symbol("h", "hidden size", 4096), e = c.symbol("e", "expert parallel", 8);
+  const Sym bytes = 4.0 * (e - 1.0) / e * T * k * h * 2.0;
+  c.title("all-to-alls of one layer and microbatch: dispatch and combine, forward and backward, 16 bit");
+  c.result(bytes, "B", mib(bytes.value()), "4 (e-1)/e T k h x 2 B");
+  c.remark(
+      "weights",
+      "routed experts are divided by e (and expert_tensor), everything else by t: two shard groups, two gradients' "
+      "reductions");
+  c.remark("memory", "activations follow T k rows: capacity and imbalance scale them, the busiest rank decides");
+  c.beware(
+      "all experts are held, gradients and states included, though a token visits k of them: memory follows total, "
+      "FLOP "
+      "active parameters");
+  c.source("Lepikhin et al. 2020 (2006.16668); Fedus et al. 2021 (2101.03961); Megatron-Core MoE");
+  c.next("shardplan estimate configs/runs/mixtral-8x7b-64xh100.json");
+}
+
+void pipeline(Card& c) {
+  const Sym p = stages(c), m = microbatches(c);
+  const Sym naive = (p - 1.0) / p;
+  c.title("naive: one stage works at a time");
+  c.result(naive, "fraction", percent(naive.value()) + " idle", "(p-1)/p");
+  const auto row = [&](ScheduleKind kind, double v) { return percent(ideal(kind, p.value(), m.value(), v)); };
+  c.remark("GPipe", fmt::format("{}, all {} microbatches in flight", row(ScheduleKind::gpipe, 1), number(m.value())));
+  c.remark("1F1B", fmt::format("{}, p - stage in flight: {} on stage 0", row(ScheduleKind::one_f_one_b, 1),
+                               number(std::min(p.value(), m.value()))));
+  if (std::fmod(m.value(), p.value()) == 0) {
+    c.remark("interleaved", fmt::format("v = 2: {}, twice the sends", row(ScheduleKind::interleaved, 2)));
+  }
+  c.remark("zb-h1", fmt::format("{}, weight gradients fill the drain", row(ScheduleKind::zb_h1, 1)));
+  const double message = boundary_bytes(c.run());
+  c.remark("send",
+           fmt::format(
+               "{} a microbatch and boundary: far less than tensor parallelism, so stages may lie in different nodes",
+               mib(message)));
+  c.beware(
+      "\"1F1B (interleaved)\" names plain 1F1B: interleaving is another schedule. Stages are rarely equal: the head "
+      "makes the last one heavier, and everybody waits for it");
+  c.source("Huang et al. 2018 (1811.06965); Narayanan et al. 2021 (2104.04473); Qi et al. 2023 (2401.10241)");
+  c.next("shardplan schedule --compare --pp 4 --microbatches 8");
+}
+
+void bubble(Card& c) {
+  const Sym p = stages(c), m = microbatches(c);
+  const Sym v = c.symbol("v", "chunks a rank", c.run().parallel.virtual_pipeline);
+  const Sym share = (p - 1.0) / (v * m + p - 1.0);
+  c.title("idle share of the step with equal stages");
+  c.result(share, "fraction", percent(share.value(), 2), "(p-1)/(vm+p-1)");
+  c.note(v.value() > 1 ? "interleaved" : "1f1b, gpipe; interleaved: vm for m");
+  const double pp = p.value();
+  const auto at = [&](double mm) { return percent((pp - 1) / (mm + pp - 1)); };
+  if (c.run().parallel.pipeline > 1) {
+    const PipelineEstimate& e = c.estimate().pipeline;
+    c.remark("simulated",
+             fmt::format(
+                 "{} with this run's times: the slowest stage takes {:.1f} ms a microbatch, stage 0 {:.1f}",
+                 percent(e.bubble_fraction, 2),
+                 [&] {
+                   double most = 0;
+                   for (const StageEstimate& s : c.estimate().stages) most = std::max(most, s.forward_s + s.backward_s);
+                   return most * 1e3;
+                 }(),
+                 (c.estimate().stages.front().forward_s + c.estimate().stages.front().backward_s) * 1e3));
+  }
+  c.remark("m for 5%",
+           fmt::format("m >= 19 (p-1) = {:.0f} exactly; m = 4p = {:.0f} gives {}, m = 20p = {:.0f} gives {}",
+                       19 * (pp - 1), 4 * pp, at(4 * pp), 20 * pp, at(20 * pp)));
+  c.beware(fmt::format(
+      "some divide by ideal time, (p-1)/m: at m = 4 {} becomes {}. 1F1B has GPipe's bubble, not less: it saves "
+      "memory (in flight min(m, p-i), not m)",
+      at(4), percent((pp - 1) / 4, 0)));
+  c.source("Narayanan et al. 2021 (2104.04473) section 2.2; Huang et al. 2018 (1811.06965)");
+  c.next("shardplan schedule --schedule 1f1b --pp 4 --microbatches 8");
+}
+
+void one_f_one_b(Card& c) {
+  const Sym p = stages(c), m = microbatches(c), i = c.symbol("i", "stage", 0);
+  const Sym live = min(m, p - i);
+  c.title("1F1B: microbatches whose activations a stage holds");
+  c.result(live, "", number(live.value()) + " in flight", "min(m, p - i)");
+  c.remark("GPipe", fmt::format("holds all m = {}; both have the same bubble", number(m.value())));
+  c.remark("order", "warm-up p - i - 1 forwards, then one forward, one backward in turn, then the drain");
+  c.beware(
+      "the saving is memory, not time; the first stage holds most, so it is the one to recompute or to give fewer "
+      "layers");
+  c.source("Narayanan et al. 2019 (PipeDream), 2021 (2104.04473) section 2.2");
+  c.next("shardplan schedule --schedule 1f1b --pp 4 --microbatches 8");
+}
+
+void interleaved(Card& c) {
+  const Sym p = stages(c), m = microbatches(c), v = c.symbol("v", "chunks a rank", 5);
+  const Sym share = (p - 1.0) / (v * m + p - 1.0);
+  c.title("each rank holds v chunks of layers: warm-up and drain take 1/v as long");
+  c.result(share, "fraction", percent(share.value(), 2), "(p-1)/(vm+p-1)");
+  c.remark("v = 1", percent((p.value() - 1) / (m.value() + p.value() - 1), 2));
+  c.remark("memory", fmt::format("stage 0 holds p (v + 1) - 1 - 2i chunks' worth, 1 + (p-1)/(pv) = {:.3g} of 1F1B's",
+                                 1 + (p.value() - 1) / (p.value() * v.value())));
+  c.beware(
+      "v times the sends, m a multiple of p (Megatron-LM), layers a multiple of p v. The bubble is 1/v of (p-1)/m, not "
+      "of "
+      "(p-1)/(m+p-1)");
+  c.source("Narayanan et al. 2021 (2104.04473) section 2.2.2");
+  c.next("shardplan estimate RUN.json --vpp 5");
+}
+
+void zero_bubble(Card& c) {
+  const Sym p = c.symbol("p", "stages", 4), m = c.symbol("m", "microbatches", 8);
+  const Sym share = (p - 1.0) / (3.0 * m + p - 1.0);
+  c.title("zb-h1: backward is cut into B (input gradient) and W (weight gradient); W fills the drain");
+  c.result(share, "fraction", percent(share.value()), "(p-1)/(3m+p-1)");
+  c.note("F = B = W");
+  c.remark("1f1b", fmt::format("{}: a third of its idle time is left",
+                               percent(ideal(ScheduleKind::one_f_one_b, p.value(), m.value(), 1))));
+  c.remark("zb-h2", fmt::format("{} with nearly twice the activations; zb-v {} with 1F1B's",
+                                percent(ideal(ScheduleKind::zb_h2, p.value(), m.value(), 1)),
+                                percent(ideal(ScheduleKind::zb_v, p.value(), m.value(), 2))));
+  c.beware(
+      "zero at F = B = W only: with attention heavy B, or a heavy last stage, bubbles come back. W must keep inputs "
+      "and "
+      "output gradients until it runs");
+  c.source("Qi et al. 2023 (2401.10241); Qi et al. 2024 (2405.15362)");
+  c.next("shardplan schedule --schedule zb-h1 --pp 4 --microbatches 8");
+}
+
+void dualpipe(Card& c) {
+  const Sym p = c.symbol("p", "stages", 8), FB = c.symbol("FB", "a forward and a backward side by side", 3);
+  const Sym B = c.symbol("B", "a whole backward", 2), W = c.symbol("W", "weight gradient", 1);
+  const Sym time = (p / 2.0 - 1.0) * (FB + B - 3.0 * W);
+  c.title("DualPipe: microbatches enter at both ends; idle time of a rank, in units of one forward");
+  c.result(time, "", number(time.value()) + " forwards' time", "(p/2-1)(F&B + B - 3W)");
+  c.remark("1f1b", fmt::format("(p-1)(F + B) = {} forwards' time", number((p.value() - 1) * (1 + B.value()))));
+  c.remark("memory", "each rank holds two stages: parameters twice, activations p + 1; dualpipe-v keeps one copy");
+  c.beware(
+      "twice the parameters is small only where experts are spread over many ranks; without expert exchange to hide it "
+      "gains little");
+  c.source("DeepSeek-V3 2024 (2412.19437) table 2");
+  c.next("shardplan schedule --schedule dualpipe --pp 8 --microbatches 20");
+}
+
+void three_d(Card& c) {
+  const Parallel& parallel = c.run().parallel;
+  const Sym D = c.symbol("D", "data parallel", parallel.data), t = c.symbol("t", "tensor parallel", parallel.tensor);
+  const Sym p = c.symbol("p", "pipeline stages", parallel.pipeline),
+            n = c.symbol("c", "context parallel", parallel.context);
+  const Sym gpus = D * t * p * n;
+  const Estimate& e = c.estimate();
+  c.title("3D parallelism: every GPU is one (data, tensor, pipeline) rank");
+  c.result(gpus, "", number(gpus.value()) + " GPUs", "D x t x p x c");
+  c.remark("this run",
+           fmt::format("{} GB of states / (t p) = {}, sharded to {} a rank with optimizer states over D",
+                       fmt::format("{:.4g}", 16 * static_cast<double>(e.model.parameters) / 1e9),
+                       gb(16 * static_cast<double>(e.model.parameters) / (t.value() * p.value())),
+                       gib(static_cast<double>(e.stages[0].peak().parameters + e.stages[0].peak().gradients +
+                                               e.stages[0].peak().optimizer))));
+  c.remark("sends",
+           fmt::format("a step, one GPU: tensor {}, data {}, pipeline {}", gib(static_cast<double>(e.sent.tensor), 1),
+                       gib(static_cast<double>(e.sent.data), 1), gib(static_cast<double>(e.sent.pipeline), 1)));
+  c.remark("choose", "t up to a node, p until it fits, the rest D; then trade t against p: shardplan search");
+  c.beware(
+      "expert parallelism multiplies nothing: experts are spread over ranks of the same grid. More D at one global "
+      "batch "
+      "means fewer microbatches, so a larger bubble");
+  c.source("Narayanan et al. 2021 (2104.04473) section 3");
+  c.next("shardplan estimate configs/runs/llama-3.1-70b-128xh100.json --detail");
+}
+
+void rank_order(Card& c) {
+  const Parallel& parallel = c.run().parallel;
+  const Sym it = c.symbol("i_t", "place in the tensor group", 3), id = c.symbol("i_d", "in the data group", 2),
+            ip = c.symbol("i_p", "stage", 1);
+  const Sym t = c.symbol("t", "tensor parallel", parallel.tensor),
+            n = c.symbol("c", "context parallel", parallel.context);
+  const Sym D = c.symbol("D", "data parallel", parallel.data);
+  const Sym rank = it + t * n * (id + D * ip);
+  c.title("order tp-cp-ep-dp-pp: tensor ranks are neighbours, stages lie furthest apart");
+  c.result(rank, "", "rank " + number(rank.value()), "i_t + t c (i_d + D i_p)");
+  c.remark("groups",
+           fmt::format("tensor: ranks 0-{} (one node), data: every {}th, pipeline: every {}th", number(t.value() - 1),
+                       number(t.value() * n.value()), number(t.value() * n.value() * D.value())));
+  c.remark("why",
+           "tensor groups send in every layer, data groups once a step, pipeline groups one hidden state a microbatch");
+  c.beware(
+      "the launcher numbers ranks node by node: another order puts tensor groups across nodes, 450 GB/s becomes 50 "
+      "GB/s. "
+      "NVLink's 600 or 900 GB/s count both directions, InfiniBand's 400 are bits: 50 GB/s");
+  c.source("Megatron-LM core/parallel_state.py");
+  c.next("shardplan estimate RUN.json --set parallel/order=dp-tp-cp-ep-pp");
+}
+
+}  // namespace shardplan::explain

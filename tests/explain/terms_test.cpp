@@ -1,0 +1,153 @@
+// Every printed formula gives the printed value, every part and symbol has an address that opens, every term a source,
+// and the terms are the numbers of the estimate.
+#include "shardplan/explain/terms.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "explain/evaluate.hpp"
+#include "property/random_run.hpp"
+#include "property/sample.hpp"
+#include "shardplan/io/estimate_json.hpp"
+#include "support/catch.hpp"
+#include "support/estimated.hpp"
+
+using namespace shardplan;
+
+namespace {
+
+struct Explained {
+  Estimate estimate;
+  EstimateWorkspace workspace;
+  std::unique_ptr<explain::Terms> terms;
+
+  explicit Explained(const Run& run) {
+    shardplan::estimate(run, workspace, estimate);
+    terms = explain::terms_of(run, workspace, estimate);
+  }
+};
+
+/// What is wrong with a term, a line each.
+std::string defects(const explain::Terms& terms, const explain::Term& term, test::Evaluator& evaluate) {
+  std::string text;
+  const explain::Explanation e = explain::explain_term(terms, term);
+  if (term.source.empty() || term.meaning.empty()) text += term.address + ": no source or meaning\n";
+  if (terms.find(term.address) == nullptr) text += term.address + ": does not open\n";
+  for (const explain::ExplainedSymbol& symbol : e.symbols) {
+    const explain::Term* const opened = terms.find(symbol.address);
+    if (opened == nullptr) {
+      text += fmt::format("{}: symbol {} has no term at \"{}\"\n", term.address, symbol.symbol, symbol.address);
+    } else if (opened->value != symbol.value) {
+      text += fmt::format("{}: {} is {} here, {} at its address\n", term.address, symbol.symbol, symbol.value,
+                          opened->value);
+    }
+  }
+  double sum = 0;
+  for (const explain::PartOf& part : e.parts) {
+    if (terms.find(part.address) == nullptr) text += fmt::format("{}: no part {}\n", term.address, part.address);
+    sum += part.value;
+  }
+  if (!e.parts.empty() && !test::agrees(sum, e.value)) {
+    text += fmt::format("{}: parts sum to {}, not {}\n", term.address, sum, e.value);
+  }
+  try {
+    const double value = evaluate(e);
+    if (!test::agrees(value, e.value))
+      text += fmt::format("{}: {} gives {}, not {}\n", term.address, e.formula, value, e.value);
+    const double numbers = evaluate.numbers(e.substitution);
+    if (!test::agrees(numbers, e.value)) text += fmt::format("{}: {} is {}\n", term.address, e.substitution, numbers);
+  } catch (const mu::Parser::exception_type& error) {
+    text += fmt::format("{}: {}: {}\n", term.address, e.formula, error.GetMsg());
+  }
+  return text;
+}
+
+/// Every number of the JSON result whose path is an address, or nothing where the path has none.
+void check_numbers(const nlohmann::json& value, const std::string& path, const explain::Terms& terms,
+                   std::set<std::string>& seen, std::string& wrong) {
+  if (value.is_object()) {
+    for (const auto& [name, member] : value.items()) check_numbers(member, path + "." + name, terms, seen, wrong);
+    return;
+  }
+  if (!value.is_number()) return;
+  const explain::Term* const term = terms.find(path);
+  if (term == nullptr) {
+    wrong += path + ": no term\n";
+    return;
+  }
+  seen.insert(path);
+  const double printed = value.get<double>();
+  const double scale = path.find("tflops") != std::string::npos ? 1e12 : 1;
+  if (std::fabs(term->value - scale * printed) > 1e-12 * std::fabs(scale * printed)) {
+    wrong += fmt::format("{}: {} printed, {} explained\n", path, printed, term->value);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("formulas that are printed give the values that are printed") {
+  test::Random random(4711);
+  test::Evaluator evaluate;
+  const int wanted = test::sample(1'000);
+  std::size_t formulas = 0, terms = 0;
+  for (int legal = 0, tried = 0; legal < wanted && tried < 5 * wanted; ++tried) {
+    const std::string text = test::random_run(random).dump();
+    const io::ReadRun read = test::read_run(text);
+    if (!read.ok()) continue;
+    ++legal;
+    const Explained explained(read.run);
+    std::string wrong;
+    for (const explain::Term& term : explained.terms->all()) {
+      wrong += defects(*explained.terms, term, evaluate);
+      ++terms;
+      formulas += term.formula.node() != nullptr ? 1 : 0;
+    }
+    if (!wrong.empty()) FAIL_CHECK(text << "\n" << wrong.substr(0, 3000));
+  }
+  CAPTURE(formulas, terms);
+  CHECK(3 * formulas > terms);
+}
+
+TEST_CASE("terms are the numbers of the estimate, at the paths of its JSON") {
+  test::Random random(815);
+  const int wanted = test::sample(1'000);
+  for (int legal = 0, tried = 0; legal < wanted && tried < 5 * wanted; ++tried) {
+    const std::string text = test::random_run(random).dump();
+    const io::ReadRun read = test::read_run(text);
+    if (!read.ok()) continue;
+    ++legal;
+    const Explained explained(read.run);
+    io::EstimateContext context;
+    context.run_json = read.run_json;
+    const nlohmann::json json = nlohmann::json::parse(io::estimate_json(read.run, explained.estimate, context));
+    std::set<std::string> seen;
+    std::string wrong;
+    for (const char* const section : {"model", "memory", "pipeline", "time", "throughput"}) {
+      nlohmann::json members = json[section];
+      if (members.contains("stages")) {
+        for (std::size_t i = 0; i < members["stages"].size(); ++i) {
+          nlohmann::json stage = members["stages"][i];
+          stage.erase("stage");
+          stage.erase("parameters");
+          stage.erase("moments");
+          check_numbers(stage, fmt::format("memory.stages.{}", i), *explained.terms, seen, wrong);
+        }
+        members.erase("stages");
+        members.erase("peak_stage");
+      }
+      check_numbers(members, section, *explained.terms, seen, wrong);
+    }
+    check_numbers(json["communication"]["sent_bytes_per_step"], "communication.sent_bytes_per_step", *explained.terms,
+                  seen, wrong);
+    for (const nlohmann::json& call : json["communication"]["calls"]) {
+      const std::string path = "communication." + call["name"].get<std::string>();
+      for (const char* const field : {"sent_bytes_per_step", "time_s", "exposed_s", "message_bytes"}) {
+        check_numbers(call[field], path + "." + field, *explained.terms, seen, wrong);
+      }
+    }
+    if (!wrong.empty()) FAIL_CHECK(text << "\n" << wrong.substr(0, 3000));
+    CHECK(seen.size() > 40);
+  }
+}
