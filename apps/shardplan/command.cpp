@@ -13,9 +13,9 @@ std::optional<std::string_view> Arguments::value(std::string_view name) const {
 }
 
 std::span<const Command> commands() {
-  static const std::vector<Command> all = {estimate_command(), search_command(), solve_command(),
+  static const std::vector<Command> all = {estimate_command(), search_command(),  solve_command(),
                                            sweep_command(),    compare_command(), schedule_command(),
-                                           check_command(),    list_command(),   schema_command()};
+                                           check_command(),    list_command(),    schema_command()};
   return all;
 }
 
