@@ -29,7 +29,9 @@ struct Row {
 };
 
 const std::vector<Row> rows = {
-    {"1.1", "explain model-states --let P=7e9", {"112 GB", "weights 14 + gradients 14 + master 28 + m 28 + v 28", "107.8 GB"}},
+    {"1.1",
+     "explain model-states --let P=7e9",
+     {"112 GB", "weights 14 + gradients 14 + master 28 + m 28 + v 28", "107.8 GB"}},
     {"1.2", "explain activations " + a_json, {"143.13 MiB a layer", "11.18 GiB"}},
     {"2.1", "explain ddp", {"16 B", "2 B of autocast copies"}},
     {"2.2", "explain ring-allreduce", {"13.63 GB", "2 (N-1)/N"}},
@@ -71,10 +73,10 @@ const std::vector<Row> rows = {
     {"Q15", "explain mfu", {"causal", "6N", "HFU", "47.7%"}},
 };
 
-const std::vector<std::string> all_sections = {
-    "1.1", "1.2", "2.1", "2.2", "3.1", "3.2", "3.3", "4.1", "4.2", "5.1", "5.2", "6.1", "6.2",
-    "7",   "8.1", "8.2", "8.3", "9.1", "9.2", "9.3", "10.1", "10.2", "11",
-    "Q1",  "Q2",  "Q3",  "Q4",  "Q5",  "Q6",  "Q7",  "Q8",  "Q9",  "Q10", "Q11", "Q12", "Q13", "Q14", "Q15"};
+const std::vector<std::string> all_sections = {"1.1",  "1.2",  "2.1", "2.2", "3.1", "3.2", "3.3", "4.1", "4.2", "5.1",
+                                               "5.2",  "6.1",  "6.2", "7",   "8.1", "8.2", "8.3", "9.1", "9.2", "9.3",
+                                               "10.1", "10.2", "11",  "Q1",  "Q2",  "Q3",  "Q4",  "Q5",  "Q6",  "Q7",
+                                               "Q8",   "Q9",   "Q10", "Q11", "Q12", "Q13", "Q14", "Q15"};
 
 test::ProcessResult run(const std::string& command) {
   std::istringstream in(command);
@@ -157,9 +159,12 @@ std::string terms_table(const std::string& title, const std::string& json) {
 
 std::string physics_document() {
   std::string text =
-      "# Physics\n\nWritten by `tests/explain/interview_test.cpp` from the program's own terms and topics (SHARDPLAN_UPDATE=1\n"
-      "rewrites it): the formulas below are those that the code evaluates. First what each number of an estimate is made of,\n"
-      "for three runs, then every card of `shardplan explain --all`. Symbols: `shardplan estimate RUN.json --explain h`.\n\n";
+      "# Physics\n\nWritten by `tests/explain/interview_test.cpp` from the program's own terms and topics "
+      "(SHARDPLAN_UPDATE=1\n"
+      "rewrites it): the formulas below are those that the code evaluates. First what each number of an estimate is "
+      "made of,\n"
+      "for three runs, then every card of `shardplan explain --all`. Symbols: `shardplan estimate RUN.json --explain "
+      "h`.\n\n";
   text += terms_table("Terms: Llama-3.1-70B, Megatron-LM, TP8 PP4 DP4", test::read_file(source + "/" + a_json));
   text += terms_table("Terms: Mixtral-8x7B", test::read_file(source + "/configs/runs/mixtral-8x7b-64xh100.json"));
   text += terms_table("Terms: Llama-3.1-8B, LoRA, FSDP",

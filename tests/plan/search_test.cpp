@@ -1,5 +1,4 @@
 // The search against brute force: every legal layout estimated one by one.
-#include "shardplan/plan/requirements.hpp"
 #include "shardplan/plan/search.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 
 #include "property/random_run.hpp"
 #include "property/sample.hpp"
+#include "shardplan/plan/requirements.hpp"
 #include "shardplan/plan/validate.hpp"
 #include "shardplan/plan/workspace.hpp"
 #include "support/catch.hpp"
