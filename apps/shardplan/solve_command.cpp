@@ -12,7 +12,7 @@
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/run_file.hpp"
 #include "shardplan/io/solve_json.hpp"
-#include "shardplan/plan/search.hpp"
+#include "shardplan/plan/requirements.hpp"
 #include "shardplan/report/solve_text.hpp"
 #include "solve_field.hpp"
 

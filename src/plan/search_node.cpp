@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shardplan/plan/requirements.hpp"
 #include "shardplan/schedule/closed_form.hpp"
 
 namespace shardplan::plan {

@@ -9,6 +9,7 @@
 
 #include "property/random_run.hpp"
 #include "property/sample.hpp"
+#include "shardplan/plan/requirements.hpp"
 #include "shardplan/plan/validate.hpp"
 #include "shardplan/plan/workspace.hpp"
 #include "support/catch.hpp"
