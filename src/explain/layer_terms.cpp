@@ -239,6 +239,8 @@ void TermBuilder::add_layers() {
     }
   }
 
+  terms.alias("operators", units.front().path + ".saved");
+
   const LayerKind& last = model.layer(model.layers() - 1);
   const Symbols<double> numbers = symbols_for(run, last);
   const Symbols<Sym> v = symbols(numbers, sources::config);

@@ -10,7 +10,7 @@ namespace shardplan::explain {
 namespace {
 
 /// Heads of columns and rows of the estimate, and what people type.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 32> words = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 44> words = {{
     {"param", "memory.parameters"},
     {"grad", "memory.gradients"},
     {"optim", "memory.optimizer"},
@@ -43,6 +43,18 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 32> words = 
     {"hfu", "throughput.hfu"},
     {"mfu_causal", "throughput.mfu_causal"},
     {"mfu_6n", "throughput.mfu_6n"},
+    {"recompute", "time.recompute"},
+    {"attention", "time.attention"},
+    {"states", "memory.parameters"},
+    {"exposed", "time.communication_exposed"},
+    {"tp exchange", "time.exposed.tensor"},
+    {"pp send", "time.exposed.pipeline"},
+    {"dp exchange", "time.exposed.data"},
+    {"cp exchange", "time.exposed.context"},
+    {"ep exchange", "time.exposed.expert"},
+    {"edp exchange", "time.exposed.expert_data"},
+    {"tied weights", "time.exposed.embedding"},
+    {"etp exchange", "time.exposed.expert_tensor"},
 }};
 
 std::string canonical(std::string_view typed) {
@@ -60,8 +72,10 @@ std::string canonical(std::string_view typed) {
       path = "memory." + path.substr(dot + 1);
     }
   }
+  std::string lower = path;
+  for (char& letter : lower) letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
   for (const auto& [word, address] : words) {
-    if (path == word) return std::string(address) + stage;
+    if (lower == word) return std::string(address) + stage;
   }
   return path + stage;
 }

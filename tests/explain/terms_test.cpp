@@ -13,6 +13,7 @@
 #include "shardplan/io/estimate_json.hpp"
 #include "support/catch.hpp"
 #include "support/estimated.hpp"
+#include "support/process.hpp"
 
 using namespace shardplan;
 
@@ -149,5 +150,51 @@ TEST_CASE("terms are the numbers of the estimate, at the paths of its JSON") {
     }
     if (!wrong.empty()) FAIL_CHECK(text << "\n" << wrong.substr(0, 3000));
     CHECK(seen.size() > 40);
+  }
+}
+
+TEST_CASE("heads and rows that the page prints are words that open") {
+  const io::ReadRun read =
+      test::read_run(test::read_file(SHARDPLAN_SOURCE_DIR "/configs/runs/llama-3.1-70b-128xh100.json"));
+  const Explained explained(read.run);
+  for (const char* const word : {"param",
+                                 "grad",
+                                 "optim",
+                                 "activ",
+                                 "trans",
+                                 "frame",
+                                 "total",
+                                 "live",
+                                 "layers",
+                                 "memory",
+                                 "time",
+                                 "compute",
+                                 "gemm",
+                                 "attention",
+                                 "rest",
+                                 "bubble",
+                                 "optimizer",
+                                 "communication",
+                                 "TP exchange",
+                                 "PP send",
+                                 "DP exchange",
+                                 "pipeline",
+                                 "operators",
+                                 "mfu",
+                                 "activ@3",
+                                 "trans@3",
+                                 "h",
+                                 "memory.stages.2.total_bytes",
+                                 "/time/step_s",
+                                 "memory.peak_bytes",
+                                 "throughput.model_tflops_per_gpu",
+                                 "layers.dense.qkv.saved",
+                                 "communication.grad_reduce_scatter"}) {
+    CAPTURE(word);
+    CHECK(explained.terms->find(word) != nullptr);
+  }
+  for (const char* const word : {"", "activ@4", "activations", "memory.nothing", "layers.dense.qkv", "@0"}) {
+    CAPTURE(word);
+    CHECK(explained.terms->find(word) == nullptr);
   }
 }

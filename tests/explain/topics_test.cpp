@@ -13,6 +13,7 @@
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/run_file.hpp"
 #include "support/catch.hpp"
+#include "support/estimated.hpp"
 #include "support/process.hpp"
 
 using namespace shardplan;
@@ -146,6 +147,24 @@ TEST_CASE("every card has formula, symbols, source and the common mistake, and i
     const double value = json["value"].get<double>();
     CHECK(test::agrees(evaluate(explanation), value));
     CHECK(test::agrees(evaluate.numbers(json["substitution"]), value));
+  }
+}
+
+TEST_CASE("cards of any run are finite, and their formulas give their values") {
+  test::Evaluator evaluate;
+  for (const std::string& file : test::run_files()) {
+    const io::ReadRun read = test::read_run(test::read_file(file));
+    REQUIRE(read.ok());
+    explain::TopicInput input;
+    input.run = &read.run;
+    input.stated = true;
+    for (const explain::Topic& topic : explain::topics()) {
+      CAPTURE(file, topic.name);
+      const explain::Explanation card = explain::explain_topic(topic, input);
+      CHECK(std::isfinite(card.value));
+      CHECK(test::agrees(evaluate(card), card.value));
+      CHECK_FALSE(card.sources.empty());
+    }
   }
 }
 
