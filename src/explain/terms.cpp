@@ -141,13 +141,12 @@ namespace {
 
 /// The addends of a sum whose every addend has an address; none where one has not.
 void collect_addends(Sym x, std::vector<const Symbol*>& addends, bool& whole) {
-  if (x.node() == nullptr) {
-    whole = false;
-  } else if (x.node()->operation == Operation::add) {
-    collect_addends(x.node()->left, addends, whole);
-    collect_addends(x.node()->right, addends, whole);
-  } else if (x.node()->operation == Operation::symbol && !x.node()->symbol->address.empty()) {
-    addends.push_back(x.node()->symbol);
+  const Node* const node = x.node();
+  if (node != nullptr && node->operation == Operation::add) {
+    collect_addends(node->left, addends, whole);
+    collect_addends(node->right, addends, whole);
+  } else if (node != nullptr && node->operation == Operation::symbol && !node->symbol->address.empty()) {
+    addends.push_back(node->symbol);
   } else {
     whole = false;
   }
