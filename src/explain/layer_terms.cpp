@@ -258,15 +258,14 @@ void TermBuilder::add_layers() {
     add_unit(*this, out, last, Recompute{}, v, 0, 0.5);
   };
   end("embedding", "the embedding", w.ends.embedding,
-      [&](const auto& symbols_, auto& list) { embedding_operators(symbols_, o, model, trains, list); });
+      [&](const auto& of, auto& list) { embedding_operators(of, o, model, trains, list); });
   end("final_norm", "the final norm", w.ends.final_norm,
-      [&](const auto& symbols_, auto& list) { final_norm_operators(symbols_, o, model, list); });
+      [&](const auto& of, auto& list) { final_norm_operators(of, o, model, list); });
   LayerOptions head_options = o;
   head_options.autocast_copies = autocast_over_fp32(run);
   const LossBytes loss = loss_bytes_for(run);
-  end("head", "head and loss", w.ends.head, [&](const auto& symbols_, auto& list) {
-    head_operators(symbols_, head_options, model, loss, trains, model.tied_embeddings && run.parallel.pipeline == 1,
-                   list);
+  end("head", "head and loss", w.ends.head, [&](const auto& of, auto& list) {
+    head_operators(of, head_options, model, loss, trains, model.tied_embeddings && run.parallel.pipeline == 1, list);
   });
   if (w.ends.mtp.time.forward_s > 0) {
     units.push_back({});

@@ -112,12 +112,13 @@ void TermBuilder::add_pipeline_and_time() {
               "arXiv:2104.04473 section 2.2; simulated with this run's times");
   const double count = static_cast<double>(run.microbatches());
   const Sym all = terms.input("m", "microbatches of a step", count, sources::run_file);
-  const Sym stages_ = terms.input("p", "pipeline stages", ranks, sources::run_file);
+  const Sym ranks_in_line = terms.input("p", "pipeline stages", ranks, sources::run_file);
   const double v = run.parallel.virtual_pipeline;
   const Sym chunks = v > 1 ? terms.input("v", "model chunks of a rank", v, sources::run_file) : Sym(1.0);
   Sym ideal(estimate.pipeline.ideal_bubble_fraction);
-  const Sym closed = run.parallel.schedule == ScheduleKind::naive ? (stages_ - 1.0) / stages_
-                                                                  : (stages_ - 1.0) / (chunks * all + stages_ - 1.0);
+  const Sym closed = run.parallel.schedule == ScheduleKind::naive
+                         ? (ranks_in_line - 1.0) / ranks_in_line
+                         : (ranks_in_line - 1.0) / (chunks * all + ranks_in_line - 1.0);
   if (std::fabs(closed.value() - ideal.value()) <= 1e-12) ideal = Sym(ideal.value(), closed.node());
   add("ideal", "pipeline.ideal_bubble_fraction", "with equal stages, F:B:W = 1:1:1 and no communication", "fraction",
       ideal, "arXiv:2104.04473 section 2.2; arXiv:1811.06965 section 2.3");
