@@ -17,3 +17,7 @@ for format in text json; do
   build/release/bench/process_bench --runs "${RUNS:-300}" --max-ms 10 --max-mib 20 \
     build/release/shardplan estimate "$run" --format "$format"
 done
+for topic in bubble qlora activations checkpointing; do
+  printf '%-5s ' "$topic"
+  build/release/bench/process_bench --runs "${RUNS:-300}" --max-ms 10 --max-mib 20 build/release/shardplan explain "$topic"
+done

@@ -102,6 +102,7 @@ Outcome run_estimate(const Arguments& arguments, const OutputStyle& style) {
   options.style = style.page;
   options.quiet = style.quiet;
   options.detail = style.detail;
+  options.explain_hints = true;
   if (style.detail) options.operators = &detail;
   for (const plan::Field field : plan::defaults_taken(read.draft)) options.defaults.emplace_back(name(field));
   if (!style.quiet) {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "command.hpp"
+#include "explained.hpp"
 #include "interrupt.hpp"
 #include "overrides.hpp"
 #include "run_input.hpp"
@@ -26,6 +27,7 @@ constexpr std::array solve_flags = {
          "what has to hold besides fitting, as in require: max_step_s=30", "require"},
     Flag{"largest", "", ValueKind::none, FlagGroup::command, "", "ask for the largest value", "max", "true"},
     Flag{"smallest", "", ValueKind::none, FlagGroup::command, "", "ask for the smallest value", "min", "true"},
+    explain_flag,
 };
 
 Outcome rejected(Diagnostics problems) {
@@ -189,6 +191,14 @@ Outcome run_solve(const Arguments& arguments, const OutputStyle& style) {
                      [](const std::string& note) { return note.find("since solve") != std::string::npos; }),
       outcome.notes.end());
   outcome.status = answer.solution.value ? exit_ok : exit_nothing_fits;
+  if (const std::optional<std::string_view> term = arguments.value("explain")) {
+    Outcome opened = explained(answer.run, *term, style);
+    opened.notes.insert(
+        opened.notes.begin(),
+        fmt::format("{} is {}", asked.word, answer.solution.value.value_or(answer.solution.next.value_or(0))));
+    if (opened.problems.empty()) opened.status = outcome.status;
+    return opened;
+  }
   if (style.format == Format::json) {
     outcome.result = io::solve_json(answer);
     outcome.warnings.clear();

@@ -123,8 +123,7 @@ void qlora(Card& c) {
   constexpr double linear65 = 64761102336, rest65 = 65285660672 - linear65;
   c.remark("65B", fmt::format("LLaMA-65B: {} + {} of 16 bit on a 48 GB card; full fine-tuning 16 B x 65.3e9 = {}",
                               gib(linear65 * each.value() / 8, 1), gib(2 * rest65, 1), gb(16 * 65285660672.0)));
-  c.remark("forward",
-           "h = dequantise(W) x + (alpha/r) B A x: a 16-bit copy of one matrix at a time; only A and B have gradients");
+  c.remark("forward", "h = dequantise(W) x + (alpha/r) B A x, matrix by matrix; only A and B have gradients");
   c.beware(
       "no A100 has 48 GB; \"780 GB\" counts 12 B a parameter, 16 gives "
       "1,045 GB. 4 bits shrink weights, neither activations nor logits");
@@ -190,17 +189,15 @@ void lora_or_full(Card& c) {
   c.remark("full", gb(full.value()) + " of weights, gradients, master copy and moments");
   c.remark("LoRA", fmt::format("base {} + adapters {}; QLoRA's base {}", gb(2 * P.value()), gb(16 * A.value()),
                                gb(6979321856 * 0.515869 + 2 * (P.value() - 6979321856))));
-  c.remark("time",
-           "frozen weights have no weight gradient: 4 instead of 6 FLOP a parameter and token, so recomputation weighs "
-           "more");
+  c.remark("time", "no weight gradient for frozen weights: 4 instead of 6 FLOP a parameter and token");
   c.remark("choose full",
-           "continued pretraining, a new language or domain, or where a higher rank does not close the gap; adapters "
-           "elsewhere: within 1 to 2% on most tasks (the papers' claim, not computed here)");
+           "continued pretraining, a new language or domain, or where a higher rank does not help; the papers "
+           "put adapters within 1 to 2% on most other tasks");
   c.beware(
       "the saving is states: activations and logits are the same, with lora_dropout even more. Compare at the same "
       "batch");
   c.source("Hu et al. 2021 (2106.09685); Biderman et al. 2024 (2405.09673)");
-  c.next("shardplan estimate --model llama-3.1-8b --cluster server-1xh100 --gpus 1 --lora-rank 16");
+  c.next("shardplan estimate --model llama-3.1-8b --cluster server-1xh100 --gpus 1 --lora-rank 8");
 }
 
 }  // namespace shardplan::explain

@@ -115,7 +115,7 @@ void zero_traffic(Card& c) {
       "\"1.5x\" is for one microbatch a step: with accumulation it is 1.5 m times DDP; \"no extra communication\" of "
       "stage "
       "2 fails the same way");
-  c.source("Rajbhandari et al. 2019 (1910.02054) section 7; DeepSpeed stage_1_and_2.py, stage3.py");
+  c.source("Rajbhandari et al. 2019 (1910.02054) section 7; DeepSpeed stage_1_and_2.py");
   c.next("shardplan explain zeropp");
 }
 
@@ -217,7 +217,7 @@ void fsdp(Card& c) {
   c.beware(
       "SHARD_GRAD_OP is ZeRO-2 in what it sends, but stored weights stay sharded. A model wrapped as one unit gathers "
       "all of it at once: wrap each layer");
-  c.source("Zhao et al. 2023 (2304.11277) section 3; PyTorch fully_sharded_data_parallel.py");
+  c.source("Zhao et al. 2023 (2304.11277) section 3; PyTorch FullyShardedDataParallel");
   c.next("shardplan estimate --model llama-3.1-8b --cluster dgx-h100 --gpus 8 --fsdp full_shard");
 }
 

@@ -31,8 +31,8 @@ void model_states(Card& c) {
   c.beware(
       "not \"the memory needed\": activations, logits, buffers and the context come on top. A 7B model is rarely 7e9: "
       "LLaMA-7B has 6,738,415,616 parameters, 107.8 GB = 100.4 GiB");
-  c.source("Rajbhandari et al. 2019 (1910.02054) section 3.1; Micikevicius et al. 2017 (1710.03740)");
-  c.next("shardplan estimate configs/runs/llama-3.1-70b-128xh100.json --explain states.optimizer@0");
+  c.source("Rajbhandari et al. 2019 (1910.02054) 3.1; Micikevicius et al. 2017 (1710.03740)");
+  c.next("shardplan estimate RUN.json --explain states.optimizer@0");
 }
 
 namespace {
@@ -71,8 +71,7 @@ void activations(Card& c) {
       fmt::format("34sbh + 5as2b (GPT, dropout, eager attention) over t says {:.0f} MiB: {:.1f}x what this run keeps. "
                   "Without dropout, with flash and grouped queries the terms are others",
                   paper / 1048576, paper / formula.value()));
-  c.source(
-      "Korthikanti et al. 2022 (2205.05198) section 4; PyTorch autograd, measured to the byte (docs/validation.md)");
+  c.source("Korthikanti et al. 2022 (2205.05198) 4; PyTorch autograd, measured to the byte");
   c.next("shardplan estimate RUN.json --explain layers.dense.kept");
 }
 
@@ -120,12 +119,9 @@ void checkpointing(Card& c) {
                                100 * (with.time.step_s / without.time.step_s - 1)));
   c.beware(
       "sqrt(L) is Chen et al.'s scheme (64 layers, 8 checkpoints: 16 layers' worth); frameworks keep each layer's "
-      "input (L). \"33%\" is one forward of three in "
-      "FLOP "
-      "with everything trained: tensor parallelism repeats its exchange too, and with frozen weights a forward is "
-      "nearly half of a step");
-  c.source(
-      "Chen et al. 2016 (1604.06174); Korthikanti et al. 2022 (2205.05198) section 5; measured (docs/validation.md)");
+      "input, L. "
+      "\"33%\" is a forward in three of FLOP: TP repeats its exchange too, frozen weights make it nearly half");
+  c.source("Chen et al. 2016 (1604.06174); Korthikanti et al. 2022 (2205.05198) 5; measured");
   c.next("shardplan estimate RUN.json --recompute full");
 }
 
@@ -193,7 +189,7 @@ void reserved(Card& c) {
   c.beware(
       "max_memory_allocated is not what decides: the allocator's cache and what lies outside it must fit as well. "
       "expandable_segments lowers the band, it does not remove it");
-  c.source("PyTorch CUDACachingAllocator; Bekman, ml-engineering; measured runs (docs/validation.md)");
+  c.source("PyTorch CUDACachingAllocator; Bekman, ml-engineering; measured runs");
   c.next("shardplan estimate RUN.json --detail");
 }
 

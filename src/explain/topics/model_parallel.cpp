@@ -90,7 +90,7 @@ void sequence_parallel(Card& c) {
   c.beware(
       "\"no extra communication\" leaves out that third all-gather in backward; it usually hides. At t = 1 it changes "
       "nothing");
-  c.source("Korthikanti et al. 2022 (2205.05198) section 4.2.2; Megatron-Core tensor_parallel/layers.py");
+  c.source("Korthikanti et al. 2022 (2205.05198) 4.2.2; Megatron-Core tensor_parallel/layers.py");
   c.next("shardplan estimate RUN.json --no-sp");
 }
 
@@ -108,7 +108,7 @@ void context_parallel(Card& c) {
   c.remark("divides", "every activation by c; not weights: context ranks share them, so they join the shard group");
   c.beware("the sequence must divide by 2c: causal masks make pairs of chunks, first and last, equal work");
   c.source("Liu et al. 2023 (2310.01889); Jacobs et al. 2023 (2309.14509)");
-  c.next("shardplan estimate --model llama-3.1-8b --cluster dgx-h100 --gpus 16 --tp 2 --cp 8 --seq 131072");
+  c.next("shardplan estimate --model llama-3.1-8b --cluster dgx-h100 --gpus 16 --cp 8 --seq 131072");
 }
 
 void expert_parallel(Card& c) {
@@ -151,7 +151,7 @@ void pipeline(Card& c) {
   c.beware(
       "\"1F1B (interleaved)\" names plain 1F1B: interleaving is another schedule. Stages are rarely equal: the head "
       "makes the last one heavier, and everybody waits for it");
-  c.source("Huang et al. 2018 (1811.06965); Narayanan et al. 2021 (2104.04473); Qi et al. 2023 (2401.10241)");
+  c.source("Huang et al. 2018 (1811.06965); Narayanan et al. 2021 (2104.04473)");
   c.next("shardplan schedule --compare --pp 4 --microbatches 8");
 }
 

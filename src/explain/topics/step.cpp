@@ -90,20 +90,17 @@ void loss_spike(Card& c) {
   const Sym ratio = n / usual;
   c.title("loss spike: how far the gradient norm is out, then what to check");
   c.result(ratio, "", fmt::format("{:.3g}x the usual norm", ratio.value()), "norm / median norm");
-  c.remark("1 norm",
-           fmt::format("jumped (over 10x): clipping at 1.0 scales by {:.3g}; did not: look at data and evaluation",
-                       1 / n.value()));
-  c.remark("2 scale", "fp16: did the loss scale fall step after step? Overflow: use bf16, or lower the first scale");
-  c.remark("3 data", "replay the batch alone: broken, repeated or overlong documents; skip it if it alone spikes");
-  c.remark(
-      "4 recovers",
-      "within tens of steps: leave it. Stays: back to a checkpoint before it, skip 200 to 500 batches, lower the rate");
-  c.remark(
-      "5 rate",
-      "at the end of warm-up, or with beta2 0.999: lengthen warm-up, 0.95, z-loss or qk-norm against growing logits");
-  c.remark("planner", "sees precision, scale, batch in tokens, clip's place; it cannot see data");
-  c.beware("a lower max_norm hides spikes that come from data; a restart without skipping the batch meets it again");
-  c.source("Chowdhery et al. 2022 (2204.02311) section 5.1; Zhang et al. 2022 (2205.01068) section 2.5");
+  c.remark("1 norm", fmt::format("over 10x: clipping at 1.0 scales by {:.3g}; not out: suspect data or evaluation",
+                                 1 / n.value()));
+  c.remark("2 scale", "fp16: falls step after step? Overflow: bf16, or a lower first scale");
+  c.remark("3 data", "replay the batch alone: broken, repeated, overlong? Skip it");
+  c.remark("4 stays", "gone in tens of steps: leave it; else back to a checkpoint, skip 200-500 batches");
+  c.remark("5 rate", "longer warm-up, lower rate, beta2 0.95, z-loss or qk-norm against growing logits");
+  c.beware(
+      "a lower max_norm hides spikes that come from data, and a restart without skipping meets the batch again. A "
+      "planner "
+      "sees precision, scale and batch; it cannot see data");
+  c.source("Chowdhery et al. 2022 (2204.02311) 5.1; Zhang et al. 2022 (2205.01068) 2.5");
   c.next("shardplan explain grad-clipping");
 }
 
