@@ -170,7 +170,7 @@ TEST_CASE("what does not exist is a problem, with the way out") {
   CHECK_THAT(vendor.problems[0].message, test::Contains("did you mean \"NVIDIA\""));
 
   CHECK(list("models", cli::Format::text, "nvidia").status == cli::exit_input);
-  CHECK(list("topics", cli::Format::text).status == cli::exit_ok);
+  CHECK(list("topic", cli::Format::text).status == cli::exit_input);
 }
 
 TEST_CASE("without a kind the kinds are listed") {

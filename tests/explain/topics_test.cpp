@@ -119,7 +119,7 @@ TEST_CASE("each topic's number is the one that a hand derives") {
   }
 }
 
-TEST_CASE("a let takes the flags of the run as well") {
+TEST_CASE("flag --let takes the flags of the run as well") {
   const nlohmann::json json = card({"bubble", "--let", "pp=8"});
   // PP8 leaves DP2: 1024 sequences are 512 microbatches.
   CHECK(json["value"].get<double>() == 7.0 / 519);
