@@ -50,6 +50,12 @@ TEST_CASE("every --json is valid against the output schema") {
       {"compare", "tests/check/old.json", "tests/check/best.json", "--json"},
       {"compare", "tests/check/old.json", "tests/check/big.json", "--json", "--all"},
       {"schedule", "--schedule", "zb-h1", "--pp", "4", "--microbatches", "8", "--json"},
+      {"explain", "bubble", "--json"},
+      {"explain", "--all", "--json"},
+      {"estimate", run, "--explain", "activ@0", "--json"},
+      {"estimate", run, "--explain", "--json"},
+      {"solve", "seq", run, "--explain", "activ@0", "--json"},
+      {"list", "topics", "--json"},
       {"list", "models", "--json"},
       {"list", "gpus", "--json"}};
   for (const auto& entry : std::filesystem::directory_iterator(root + "/configs/runs")) {
