@@ -154,6 +154,7 @@ def main():
         found.append({"id": row["id"], "source": row["source"]["key"], "model": row["model"].get("name"),
                       "num_gpus": run["num_gpus"], "published": layout_of(run), "rank": stated["rank"], "gap": gap,
                       "fits": stated["fits"], "best": layout_of(best), "layouts": result["space"]["layouts"]})
+        found[-1]["gap"] = round(gap, 4)
         by_source[row["source"]["key"]].append(max(gap, 0))
     if not found:
         print("no run with a published layout")
@@ -168,7 +169,7 @@ def main():
     print(f"{'all':<26} {len(found):>4} runs  median gap {100 * median:5.1f}%")
     if options.json:
         with open(options.json, "w") as file:
-            json.dump(found, file, indent=1)
+            file.write("[\n" + ",\n".join(json.dumps(line) for line in found) + "\n]\n")
     return 0 if median <= 0.05 else 1
 
 

@@ -229,6 +229,66 @@ def fit_section():
     return parts
 
 
+# Where published layouts stand among all
+
+
+def read_search():
+    """What scripts/rediscover.py --json docs/validation_search.json found."""
+    with open(os.path.join(ROOT, "docs", "validation_search.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def last_word(layout):
+    return layout.split()[-1]  # the recomputation
+
+
+def search_reason(row):
+    published, best = last_word(row["published"]), last_word(row["best"])
+    if not row["fits"]:
+        return "predicted not to fit as the row states it: recipes store fp8 weights and 16-bit gradients that rows leave out"
+    if row["source"] in ("bigscience-tr11", "megatron-2020", "vtrain", "bigscience-1b3-v100"):
+        if published == "full":
+            return "experiments of 2020 to 2022 that recomputed everything, as their scripts did by default; by bytes most need none"
+        return "an experiment that varied one thing, here the microbatch"
+    if published == "selective" and best == "none":
+        return "recomputes the attention core (a recipe's or paper's subject); by bytes nothing has to be, with more pipeline or tensor ranks"
+    if published in ("full", "ops") and best == "none":
+        return "recomputes to be sure to fit: microbatches or shards exist at which nothing has to be, within a few GiB of the card"
+    return "same recomputation, other degrees or microbatch: published tables keep one layout over many sizes"
+
+
+def search_section():
+    rows = read_search()
+    sources = defaultdict(list)
+    for row in rows:
+        sources[row["source"]].append(max(row["gap"], 0.0))
+    table = [["source", "n", "median gap", "within 5%"]]
+    for source, gaps in sorted(sources.items()):
+        table.append([source, str(len(gaps)), percent(median(gaps), 1), str(sum(g <= 0.05 for g in gaps))])
+    everything = [max(row["gap"], 0.0) for row in rows]
+    table.append(["all", str(len(rows)), percent(median(everything), 1), str(sum(g <= 0.05 for g in everything))])
+    causes = defaultdict(list)
+    for row in rows:
+        if row["gap"] > 0.05:
+            causes[search_reason(row)].append(row)
+    why = [["runs", "median gap", "largest", "for example", "why"]]
+    for reason, members in sorted(causes.items(), key=lambda item: (-len(item[1]), item[0])):
+        most = max(members, key=lambda r: (r["gap"], r["id"]))
+        gaps = [r["gap"] for r in members]
+        example = f"{most['id']}: {most['published']}, best {most['best']}"
+        why.append([str(len(members)), percent(median(gaps), 1), percent(most["gap"], 1), example, reason])
+    parts = ["## What experts run", SEARCH_TEXT, markdown(table, ("n", "median gap", "within 5%"))]
+    parts += ["Gaps of more than 5%, by cause:", markdown(why, ("runs", "median gap", "largest"))]
+    return "\n\n".join(parts) + "\n"
+
+
+SEARCH_TEXT = """`shardplan search` over what the software of each source could do, against the layout that the source published
+(`scripts/rediscover.py`, which prints every run with its rank). Of runs that differ in their layout alone the fastest as
+measured counts. gap: by how much the published layout is predicted to be slower than the best one. A gap is not the
+program's error: step times are off by a few percent where both layouts were measured (above), and an expert's choice
+also leaves room for what bytes do not say, such as fragmentation and sequences of uneven length."""
+
+
 # Reasons
 
 
@@ -446,6 +506,7 @@ def main():
     for kind in (MEMORY, TIME):
         wanted[os.path.join(ROOT, "docs", "validation.md")] += "\n" + section(kind, results[kind.name])
         wanted[os.path.join(ROOT, "docs", "images", f"validation_{kind.name}.svg")] = plot(kind, results[kind.name])
+    wanted[os.path.join(ROOT, "docs", "validation.md")] += "\n" + search_section()
     if options.check and not read_fit()[1]:
         print("docs/validation_timing.json is of other constants; scripts/fit_timing.sh --tables writes it anew.")
         return 1
