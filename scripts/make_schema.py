@@ -487,6 +487,10 @@ def output():
     kinds = []
     for name, fields in outputs().items():
         kinds.append(shape(schema={"const": f"shardplan/{name}/v1"}, version=TEXT, **fields))
+        if name == "explain":  # a topic, the list of topics, the list of addresses
+            kinds[-1]["required"] = ["schema", "version"]
+            topic = ["topic", "value", "unit", "formula", "symbols", "substitution", "sources", "beware", "try"]
+            kinds[-1]["anyOf"] = [{"required": topic}, {"required": ["topics"]}, {"required": ["addresses"]}]
     reals = listing({"type": "number"})
     kinds.append(shape(schema={"const": "shardplan/schedule/v1"}, makespan={"type": "number"}, busy=reals, bubble_time=reals,
                        ops=listing(listing({"type": "array"}))))
