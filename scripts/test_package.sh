@@ -28,6 +28,8 @@ mountpoint -q "$tree/dev" || { mount --bind /dev "$tree/dev" && mounted="dev $mo
 cp "$package" "$tree/tmp/shardplan.deb"
 cp configs/runs/llama-3.1-70b-128xh100.json "$tree/tmp/run.json"
 inside() { chroot "$tree" env -i HOME=/tmp LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
+named() { inside sh -c 'find / -xdev -name "*shardplan*" -not -path "/proc/*" -not -path "/tmp/*" -not -path "/var/log/*" | sort'; }
+before=$(named)
 inside dpkg -i /tmp/shardplan.deb
 inside shardplan --version
 inside shardplan check /tmp/run.json
@@ -35,9 +37,9 @@ inside sh -c 'shardplan schema run | grep -q "shardplan run file"'
 inside bash -c '. /usr/share/bash-completion/completions/shardplan; COMP_WORDS=(shardplan sw); COMP_CWORD=1; _shardplan; test "${COMPREPLY[*]}" = sweep'
 inside sh -c 'gzip -dc /usr/share/man/man1/shardplan.1.gz | grep -q "^.TH SHARDPLAN"'
 inside dpkg -P shardplan
-left=$(inside sh -c 'find / -xdev -name "*shardplan*" -not -path "/proc/*" -not -path "/tmp/*" -not -path "/var/log/*"')
-if [ -n "$left" ]; then
-  echo "left behind: $left" >&2
+after=$(named)
+if [ "$after" != "$before" ]; then
+  echo "left behind: $after" >&2
   exit 1
 fi
 echo "installed, ran and was removed in $tree"
