@@ -5,10 +5,12 @@
 
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/core/run.hpp"
+#include "shardplan/explain/topics.hpp"
 #include "shardplan/io/overrides.hpp"
 #include "shardplan/physics/optimizers.hpp"
 #include "shardplan/plan/requirements.hpp"
 #include "shardplan/plan/results.hpp"
+#include "shardplan/plan/search.hpp"
 
 namespace shardplan::cli {
 namespace {
@@ -93,7 +95,8 @@ WordList words_of(const Flag& flag, const Command& command) {
   if (name == "units") return {{"gib", "gb"}};
   if (name == "color") return {{"auto", "always", "never"}};
   if (name == "show") return {result_names()};
-  if (name == "vary" || name == "set") return {field_assignments()};
+  if (name == "vary" || name == "set" || name == "why-not") return {field_assignments()};
+  if (name == "objective") return {texts(names_of<plan::Objective>)};
   if (name == "keep") return {{"tokens", "gpus"}};
   if (name == "spec" || name == "baseline") return {{}, true};
   if (name == "output" || name == "plot") return {{}, false, true};
@@ -112,6 +115,16 @@ WordList words_of(const Command& command) {
   const std::string_view arguments = command.arguments;
   WordList list;
   list.files = arguments.find(".json") != std::string_view::npos;
+  if (command.name == "explain") {
+    for (const explain::Topic& topic : explain::topics()) list.words.emplace_back(topic.name);
+    return list;
+  }
+  if (command.name == "solve") {
+    for (const Flag& flag : run_flags()) {
+      if (!flag.pointer.empty() && flag.kind == ValueKind::integer) list.words.emplace_back(flag.name);
+    }
+    return list;
+  }
   if (arguments.find('|') == std::string_view::npos) return list;
   for (std::string_view rest = arguments;;) {
     const std::size_t end = std::min(rest.find('|'), rest.size());

@@ -70,6 +70,10 @@ TEST_CASE("bash completes commands, flags, values and words") {
   CHECK(complete("shardplan estimate --color = al", 4) == "always\n");
   CHECK(complete("shardplan schema r", 2) == "run\n");
   CHECK(complete("shardplan check m", 2) == "my.json\n");
+  CHECK(complete("shardplan search --objective h", 3) == "headroom\n");
+  CHECK(complete("shardplan search --why-not tp", 3) == "tp=\n");
+  CHECK(complete("shardplan explain loss-sc", 2) == "loss-scaling\n");
+  CHECK(complete("shardplan solve lora-r", 2) == "lora-rank\n");
   CHECK_THAT(complete("shardplan sweep --plot m", 3), test::Contains("my.txt"));
   CHECK_THAT(complete("shardplan sweep --plot m", 3), test::Contains("my.json"));
   CHECK(complete("shardplan estimate --model llama-3.1-4", 3) == "llama-3.1-405b\n");
