@@ -220,11 +220,14 @@ OperatorTime operator_seconds(const Run& run, const Operator<double>& op, double
             start;
       }
       if (op.adapter_parameters > 0) {
-        // Two thin products a direction; their bytes dominate.
+        // Two thin products a direction: their bytes dominate at the usual ranks, their FLOP at large ones.
         const double bytes = 2 * op.m * op.batch * (op.n + op.k);
-        time.forward_s += memory_seconds(gpu, bytes);
-        time.input_gradient_s += memory_seconds(gpu, bytes);
-        time.weight_gradient_s += memory_seconds(gpu, bytes);
+        const double flop = 2 * op.m * op.batch * op.adapter_rank * (op.n + op.k);
+        const double rate = plain_peak(gpu, training.precision) * gpu.gemm.peak_fraction * gpu.gemm.sustained;
+        const double seconds = std::max(memory_seconds(gpu, bytes), rate > 0 ? flop / rate : 0.0);
+        time.forward_s += seconds;
+        time.input_gradient_s += seconds;
+        time.weight_gradient_s += seconds;
       }
       break;
     }

@@ -140,6 +140,22 @@ TEST_CASE("heads that are no multiple of eight wide slow unfused attention down"
   CHECK(with_heads(32) > 1.25 * with_heads(30));  // 150 against 160 wide
 }
 
+TEST_CASE("adapters of a large rank take the time of their products") {
+  const auto compute = [](int rank) {
+    Estimate out;
+    estimate(with_stack(R"({"num_gpus": 1, "training": {"micro_batch_size": 2, "peft": {"method": "lora",
+      "targets": "all-linear", "rank": )" +
+                        std::to_string(rank) + "}}}"),
+             out);
+    return out.time.compute_s;
+  };
+  CHECK(compute(16) == test::Approx(compute(8)).epsilon(0.02));
+  // 42 million parameters at rank 16: 16 times as many FLOP of rank 1024 over 8,192 tokens, at most at the dense peak.
+  const double more = 6.0 * 8192 * 41'943'040 * (1024 - 16) / 16 / 989.4e12;
+  CHECK(compute(1024) - compute(16) > 0.5 * more);
+  CHECK(compute(1024) - compute(16) < 2 * more);
+}
+
 TEST_CASE("traffic beside compute is never free") {
   const std::string fsdp =
       R"("parallel": {"fsdp": "full_shard"}, "training": {"micro_batch_size": 4, "recompute": "full"})";
