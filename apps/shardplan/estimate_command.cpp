@@ -11,7 +11,6 @@
 #include "run_input.hpp"
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/estimate_json.hpp"
-#include "shardplan/plan/suspect.hpp"
 #include "shardplan/report/estimate_text.hpp"
 #include "shardplan/report/number.hpp"
 
@@ -35,14 +34,13 @@ Warnings all_warnings(Warnings warnings, const Warnings& more) {
   return warnings;
 }
 
-std::string measured_line(const Measurement& measurement, const io::Measured& measured, const Estimate& estimate) {
+std::string measured_line(const Measurement& measurement, const io::Measured& measured) {
   std::string text = fmt::format(
       "Measured {} {:g}: MFU {} scores in full | {} causal | HFU {} | {:.2f} x the estimate\n", name(measurement.kind),
       measurement.value, report::percent_text(measured.mfu), report::percent_text(measured.mfu_causal),
       report::percent_text(measured.hfu), measured.ratio_to_estimate);
-  const double step_s = estimate.time.step_s / measured.ratio_to_estimate;
-  text += fmt::format("The step of {:.4g} s lies {} the band", step_s, measured.in_band ? "in" : "outside");
-  const Suspect suspect = most_likely_off(estimate.time, step_s);
+  text += fmt::format("The step of {:.4g} s lies {} the band", measured.step_s, measured.in_band ? "in" : "outside");
+  const Suspect& suspect = measured.suspect;
   if (suspect.term.empty()) return text + "; no single term explains the difference\n";
   return text + fmt::format("; most likely off: {}, {:.3g} s estimated, {:.3g} s would explain it\n", suspect.term,
                             suspect.estimated_s, suspect.would_have_to_be_s);
@@ -110,7 +108,7 @@ Outcome run_estimate(const Arguments& arguments, const OutputStyle& style) {
   }
   outcome.result = style.format == Format::markdown ? report::estimate_markdown(read.run, result, options)
                                                     : report::estimate_text(read.run, result, options);
-  if (measured_text && !style.quiet) outcome.result += "\n" + measured_line(measurement.value, measured.value, result);
+  if (measured_text && !style.quiet) outcome.result += "\n" + measured_line(measurement.value, measured.value);
   return outcome;
 }
 

@@ -8,7 +8,6 @@
 
 #include "command.hpp"
 #include "shardplan/io/suggest.hpp"
-#include "shardplan/plan/suspect.hpp"
 
 namespace shardplan::cli {
 namespace {
@@ -66,7 +65,8 @@ Result<io::Measured> measured_against(const Measurement& measurement, const Run&
                   estimated.hfu * ratio,
                   ratio,
                   in_band,
-                  most_likely_off(estimate.time, step_s).term};
+                  step_s,
+                  most_likely_off(estimate.time, step_s)};
   const auto check = [&](std::string_view field, double value) {
     if (value <= 1) return;
     result.problems.push_back(

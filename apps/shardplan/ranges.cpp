@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 #include <string>
 
 #include "command.hpp"
@@ -14,40 +12,6 @@ namespace {
 
 constexpr std::size_t most_numbers = 100'000;
 constexpr std::int64_t largest = std::int64_t{1} << 40;
-
-std::optional<std::int64_t> number_of(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
-
-struct Range {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-  std::int64_t by = 1;
-  bool multiplies = false;
-};
-
-std::optional<Range> range_of(std::string_view text) {
-  const std::size_t dots = text.find("..");
-  if (dots == std::string_view::npos) return std::nullopt;
-  std::string_view rest = text.substr(dots + 2);
-  Range range;
-  const std::size_t sign = rest.find_first_of("*+");
-  if (sign != std::string_view::npos) {
-    const auto by = number_of(rest.substr(sign + 1));
-    range.multiplies = rest[sign] == '*';
-    if (!by || *by < (range.multiplies ? 2 : 1)) return std::nullopt;
-    range.by = *by;
-    rest = rest.substr(0, sign);
-  }
-  const auto first = number_of(text.substr(0, dots)), last = number_of(rest);
-  if (!first || !last || *first > *last || (range.multiplies && *first < 1)) return std::nullopt;
-  range.first = *first;
-  range.last = *last;
-  return range;
-}
 
 Diagnostic problem(std::string message, std::string way_out) {
   return usage_problem(std::move(message), std::move(way_out)).problems.front();
@@ -71,10 +35,10 @@ std::vector<std::string_view> list_items(std::string_view text) {
 Result<std::vector<std::int64_t>> parse_integers(std::string_view flag, std::string_view text, std::int64_t least) {
   Result<std::vector<std::int64_t>> result;
   for (const std::string_view item : list_items(text)) {
-    Range range;
-    if (const auto number = number_of(item)) {
+    Range<std::int64_t> range;
+    if (const auto number = number_of<std::int64_t>(item)) {
       range.first = range.last = *number;
-    } else if (const auto found = range_of(item)) {
+    } else if (const auto found = parse_range<std::int64_t>(item); found && range_problem(*found).empty()) {
       range = *found;
     } else {
       result.problems.push_back(problem(fmt::format("{}: \"{}\" is neither a number nor a range", flag, item),

@@ -1,13 +1,64 @@
 // Several values of a field on the command line: "1,2,4,8", "1..8", "64..1024*2", "8..64+8", and mixtures.
 #pragma once
 
+#include <charconv>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "shardplan/core/diagnostic.hpp"
 
 namespace shardplan::cli {
+
+/// The whole text as a number, finite; nothing where it is anything else.
+template <class Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(static_cast<double>(value))) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+/// A..B[*K|+K]
+template <class Number>
+struct Range {
+  Number first{};
+  Number last{};
+  Number by = 1;
+  bool multiplies = false;
+};
+
+/// Nothing where the text is no range: a path may hold two points as well.
+template <class Number>
+std::optional<Range<Number>> parse_range(std::string_view text) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = text.substr(dots + 2);
+  const std::size_t sign = rest.find_first_of("*+");
+  const auto first = number_of<Number>(text.substr(0, dots)), last = number_of<Number>(rest.substr(0, sign));
+  if (!first || !last) return std::nullopt;
+  Range<Number> range{*first, *last};
+  if (sign == std::string_view::npos) return range;
+  const auto by = number_of<Number>(rest.substr(sign + 1));
+  if (!by) return std::nullopt;
+  range.by = *by;
+  range.multiplies = rest[sign] == '*';
+  return range;
+}
+
+/// Why a range has no values, or never ends; empty: it is a good one.
+template <class Number>
+std::string_view range_problem(const Range<Number>& range) {
+  if (range.last < range.first) return "it goes down: the smaller end comes first";
+  if (range.multiplies && (range.by <= 1 || range.first <= 0)) return "*K needs K above 1 and a first value above 0";
+  if (!range.multiplies && range.by <= 0) return "+K needs K above 0";
+  return {};
+}
 
 /// The pieces between commas, without spaces around them.
 std::vector<std::string_view> list_items(std::string_view text);

@@ -27,6 +27,12 @@ struct SearchInput {
 /// default range. What a run file says of a variable is not kept, but for layers_per_stage, whose stages it fixes.
 SearchInput read_search_input(const Arguments& arguments);
 
+/// An override of one field by a value as a flag states it.
+io::Override set_to(plan::Field field, std::string value);
+
+/// An input read once more, with further overrides.
+io::ReadRun read_with(const io::RunInput& input, const std::vector<io::Override>& more);
+
 /// A layout as overrides of SearchInput::input.
 std::vector<io::Override> overrides_of(const plan::LayoutChoice& choice, const plan::Draft& base);
 

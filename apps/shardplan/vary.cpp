@@ -3,23 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "overrides.hpp"
+#include "ranges.hpp"
 #include "shardplan/io/overrides.hpp"
 #include "shardplan/io/suggest.hpp"
 
 namespace shardplan::cli {
 namespace {
-
-std::optional<double> number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
 
 /// At commas that stand in no brackets, braces or quotes.
 std::vector<std::string_view> split_values(std::string_view text) {
@@ -46,42 +39,6 @@ std::vector<std::string_view> split_values(std::string_view text) {
   return items;
 }
 
-/// A..B[*K|+K]
-struct Range {
-  double first = 0;
-  double last = 0;
-  char step = '+';
-  double by = 1;
-};
-
-/// Nothing where the text is no range: a path may hold two points as well.
-std::optional<Range> parse_range(std::string_view text) {
-  const std::size_t dots = text.find("..");
-  if (dots == std::string_view::npos) return std::nullopt;
-  Range range;
-  std::string_view rest = text.substr(dots + 2);
-  const std::size_t step = rest.find_first_of("*+", 1);
-  const auto first = number(text.substr(0, dots));
-  const auto last = number(rest.substr(0, step));
-  if (!first || !last) return std::nullopt;
-  range.first = *first;
-  range.last = *last;
-  if (step != std::string_view::npos) {
-    range.step = rest[step];
-    const auto by = number(rest.substr(step + 1));
-    if (!by) return std::nullopt;
-    range.by = *by;
-  }
-  return range;
-}
-
-std::string range_problem(const Range& range) {
-  if (range.last < range.first) return "it goes down: the smaller end comes first";
-  if (range.step == '*' && (range.by <= 1 || range.first <= 0)) return "*K needs K above 1 and a first value above 0";
-  if (range.step == '+' && range.by <= 0) return "+K needs K above 0";
-  return {};
-}
-
 std::string value_text(double value) {
   constexpr double exact = 9e15;
   if (std::floor(value) == value && std::abs(value) < exact) return std::to_string(static_cast<std::int64_t>(value));
@@ -89,14 +46,14 @@ std::string value_text(double value) {
 }
 
 /// False where there are too many.
-bool add_range(const Range& range, std::vector<std::string>& values) {
+bool add_range(const Range<double>& range, std::vector<std::string>& values) {
   constexpr double slack = 1e-9;
   const double end = range.last + slack * std::max(1.0, std::abs(range.last));
   double value = range.first;
   for (std::size_t i = 0; value <= end; ++i) {
     if (values.size() == most_values) return false;
     values.push_back(value_text(value));
-    value = range.step == '*' ? value * range.by : range.first + static_cast<double>(i + 1) * range.by;
+    value = range.multiplies ? value * range.by : range.first + static_cast<double>(i + 1) * range.by;
   }
   return true;
 }
@@ -149,8 +106,8 @@ Result<plan::SweepAxis> parse_vary(std::string_view text) {
   axis.label = label_of(axis.pointer);
   for (const std::string_view item : split_values(text.substr(equals + 1))) {
     if (item.empty()) return rejected(fmt::format("--vary {}: a value is missing between two commas", text));
-    if (const auto range = parse_range(item)) {
-      const std::string problem = range_problem(*range);
+    if (const auto range = parse_range<double>(item)) {
+      const std::string_view problem = range_problem(*range);
       if (!problem.empty()) return rejected(fmt::format("--vary {}: {}: {}", field, item, problem));
       if (!add_range(*range, axis.values)) {
         return rejected(fmt::format("--vary {}: {} is more than {} values", field, item, most_values));

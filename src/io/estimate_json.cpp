@@ -175,10 +175,10 @@ void write_measured(JsonWriter& out, const Measured& measured) {
   out.real("hfu", measured.hfu);
   out.real("ratio_to_estimate", measured.ratio_to_estimate);
   out.boolean("in_band", measured.in_band);
-  if (measured.suspect.empty()) {
+  if (measured.suspect.term.empty()) {
     out.null("suspect");
   } else {
-    out.text("suspect", measured.suspect);
+    out.text("suspect", measured.suspect.term);
   }
   out.end_object();
 }

@@ -123,7 +123,7 @@ StateRule state_rule(const Run& run) noexcept {
     case Framework::deepspeed: cut(parallel.zero_stage >= 3, parallel.zero_stage >= 2, parallel.zero_stage >= 1); break;
     case Framework::megatron:
     case Framework::fsdp:
-      if (parallel.fsdp == Fsdp::none || parallel.fsdp == Fsdp::no_shard) {
+      if (!shards_states(parallel.fsdp)) {
         cut(false, false, training.framework == Framework::megatron && parallel.zero_stage >= 1);
         rule.padded_buffers = training.framework == Framework::megatron && parallel.zero_stage >= 1;
       } else {

@@ -139,7 +139,6 @@ Path path_of(const Cluster& cluster, const RankGroup& group) noexcept {
 
 double collective_seconds(const Cluster& cluster, Collective op, const RankGroup& group, double sent) noexcept {
   if (group.size <= 1 || sent <= 0) return 0;
-  const Path path = path_of(cluster, group);
   const double ranks = group.size;
   if (op == Collective::send) {
     const bool inside = group.scope == Scope::intra_node;
@@ -154,6 +153,7 @@ double collective_seconds(const Cluster& cluster, Collective op, const RankGroup
     return cluster.collective_slowdown * slower *
            measured_collective_seconds(table, op, ranks, op == Collective::all_reduce ? message / 2 : message);
   }
+  const Path path = path_of(cluster, group);
   if (op == Collective::all_to_all && group.scope == Scope::inter_node) {
     const double remote = sent * (ranks - group.per_domain) / (ranks - 1);
     const double local = sent - remote;

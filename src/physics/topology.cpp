@@ -25,15 +25,15 @@ int members_in_domain(long long stride, long long size, int domain) noexcept {
   return static_cast<int>(std::clamp<long long>(domain / stride, 1, size));
 }
 
-RankGroup make_group(long long size, long long per_domain) noexcept {
+}  // namespace
+
+RankGroup rank_group(long long size, long long per_domain) noexcept {
   RankGroup group;
   group.size = static_cast<int>(size);
   group.per_domain = static_cast<int>(std::min(size, per_domain));
   group.scope = size <= 1 ? Scope::none : group.per_domain >= group.size ? Scope::intra_node : Scope::inter_node;
   return group;
 }
-
-}  // namespace
 
 Topology topology_of(const Run& run) noexcept {
   const Parallel& parallel = run.parallel;
@@ -59,7 +59,7 @@ Topology topology_of(const Run& run) noexcept {
 
   Topology topology;
   const auto set = [&](GroupKind kind, long long size, long long per_domain) {
-    topology.groups[static_cast<std::size_t>(kind)] = make_group(size, per_domain);
+    topology.groups[static_cast<std::size_t>(kind)] = rank_group(size, per_domain);
   };
   const auto dense_members = [&](Axis axis) { return members_in_domain(stride.of[at(axis)], dense[at(axis)], domain); };
   const auto expert_members = [&](Axis axis) {
@@ -75,14 +75,14 @@ Topology topology_of(const Run& run) noexcept {
   set(GroupKind::expert_data, expert_data, expert_members(Axis::data));
   // First and last stage: together only where the whole pipeline lies in a domain.
   set(GroupKind::embedding, p > 1 ? 2 : 1, dense_members(Axis::pipeline) >= p ? 2 : 1);
-  topology.data_only = make_group(d, data_members);
+  topology.data_only = rank_group(d, data_members);
   const long long shard_size = parallel.fsdp == Fsdp::hybrid_shard
                                    ? std::clamp<long long>(parallel.shard_group, 1, d * c)
                                : parallel.fsdp == Fsdp::no_shard ? 1
                                                                  : d * c;
-  topology.shard = make_group(shard_size, context_members * data_members);
+  topology.shard = rank_group(shard_size, context_members * data_members);
   const long long sets = d * c / shard_size;
-  topology.replicas = make_group(sets, std::max<long long>(1, context_members * data_members / shard_size));
+  topology.replicas = rank_group(sets, std::max<long long>(1, context_members * data_members / shard_size));
   return topology;
 }
 

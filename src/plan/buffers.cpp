@@ -27,8 +27,7 @@ Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stag
   const double width = bytes_of(activation_dtype(training.precision));
   const double elements = stage.weights.held();
   const bool trains = !training.peft.active();
-  const bool fully_sharded =
-      parallel.fsdp != Fsdp::none && parallel.fsdp != Fsdp::no_shard && w.rule.parameter_shards > 1;
+  const bool fully_sharded = shards_states(parallel.fsdp) && w.rule.parameter_shards > 1;
   if (fully_sharded) {
     const double layer = gathered_width(run, w, stage) * stage.largest_layer;
     // Under a pipeline nothing is resharded between microbatches (data_calls.cpp counts one gathering a step).

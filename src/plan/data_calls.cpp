@@ -46,7 +46,7 @@ void group_calls(const Run& run, const Volumes& volumes, GroupKind group, const 
   const double m = static_cast<double>(run.microbatches());
   const double reduces = parallel.grad_sync == GradSync::every ? m : 1.0;
   const StackTiming& timing = training.stack.timing;
-  const bool fully_sharded = parallel.fsdp != Fsdp::none && parallel.fsdp != Fsdp::no_shard;
+  const bool fully_sharded = shards_states(parallel.fsdp);
   // Each layer's gradients are reduced as its backward ends.
   const bool each_layer = fully_sharded && parallel.pipeline == 1 && parallel.grad_sync == GradSync::every;
   DataCall call;
@@ -109,28 +109,11 @@ void group_calls(const Run& run, const Volumes& volumes, GroupKind group, const 
   }
   gather(names.gather_forward, all, parallel.qwz ? volumes.parameters / 2 : volumes.parameters, m, true);
   // hpZ: the backward gather stays inside the secondary partition's group.
-  const RankGroup secondary = [&] {
-    RankGroup ranks = all;
-    ranks.size = std::clamp(parallel.shard_group, 1, all.size);
-    ranks.per_domain = std::min(ranks.size, all.per_domain);
-    ranks.scope = ranks.size <= 1                  ? Scope::none
-                  : ranks.per_domain >= ranks.size ? Scope::intra_node
-                                                   : Scope::inter_node;
-    return ranks;
-  }();
+  const RankGroup secondary = rank_group(std::clamp(parallel.shard_group, 1, all.size), all.per_domain);
   gather(names.gather_backward, parallel.hpz ? secondary : all, volumes.parameters, m, true, true);
 }
 
 }  // namespace
-
-double sent_share(Collective op, double n) noexcept {
-  switch (op) {
-    case Collective::all_reduce: return 2 * (n - 1) / n;
-    case Collective::send:
-    case Collective::broadcast: return 1;
-    default: return (n - 1) / n;
-  }
-}
 
 void stage_calls(const Run& run, const EstimateWorkspace& w, const Stage& stage, DataCalls& calls) noexcept {
   const Topology& topology = w.topology;
@@ -142,14 +125,8 @@ void stage_calls(const Run& run, const EstimateWorkspace& w, const Stage& stage,
   const RankGroup& expert_data = topology.group(GroupKind::expert_data);
   RankGroup shard = expert_data, replicas;
   if (run.parallel.fsdp == Fsdp::hybrid_shard) {
-    shard.size = std::min(expert_data.size, std::max(1, run.parallel.shard_group));
-    shard.per_domain = std::min(shard.size, expert_data.per_domain);
-    shard.scope = shard.size <= 1                  ? Scope::none
-                  : shard.per_domain >= shard.size ? Scope::intra_node
-                                                   : Scope::inter_node;
-    replicas.size = expert_data.size / shard.size;
-    replicas.per_domain = 1;
-    replicas.scope = replicas.size > 1 ? Scope::inter_node : Scope::none;
+    shard = rank_group(std::clamp(run.parallel.shard_group, 1, expert_data.size), expert_data.per_domain);
+    replicas = rank_group(expert_data.size / shard.size, 1);
   }
   group_calls(run, experts, GroupKind::expert_data, expert_data, shard, replicas, stage.layers, expert_names, calls);
   if (stage.has_embedding != stage.has_head && run.model.tied_embeddings && run.parallel.pipeline > 1 &&

@@ -24,7 +24,7 @@ void fill(const Draft& draft, Field field, T& target, const U& value) {
 }
 
 GradSync default_grad_sync(Framework framework, int zero_stage, Fsdp fsdp) noexcept {
-  const bool sharded = fsdp != Fsdp::none && fsdp != Fsdp::no_shard;
+  const bool sharded = shards_states(fsdp);
   switch (framework) {
     case Framework::fsdp: return GradSync::every;
     case Framework::megatron: return sharded ? GradSync::every : GradSync::last;
@@ -273,7 +273,7 @@ Warnings resolve(const Draft& draft, Run& run) {
         {"sequence_parallel_no_effect", std::string(name(Field::sequence_parallel)),
          "tensor is 1, so there is nothing to split the sequence over; the numbers are those without it"});
   }
-  const bool sharded = run.parallel.fsdp != Fsdp::none && run.parallel.fsdp != Fsdp::no_shard;
+  const bool sharded = shards_states(run.parallel.fsdp);
   if (draft.given.has(Field::zero_stage) && draft.run.parallel.zero_stage == 0 && sharded &&
       all_usable(draft, FieldSet(Field::zero_stage, Field::fsdp))) {
     warnings.push_back({"zero_stage_no_effect", std::string(name(Field::zero_stage)),

@@ -2,6 +2,7 @@
 target_sources(shardplan PRIVATE
   search.cpp
   search_harvest.cpp
+  search_layout.cpp
   search_node.cpp
   search_report.cpp
   search_space.cpp

@@ -307,7 +307,7 @@ void NodeSearch::time_sharding(const Node& node, const Pipelining& pipelining, c
   if (task_.requires_time) {
     estimate_throughput(run_, w_, out_);
     out_.fits = true;
-    if (!out_.fits || !meets(task_.options.require, out_)) return;
+    if (!meets(task_.options.require, out_)) return;
   }
   const SearchKey key = key_of(task_.options.objective, found);
   if (task_.options.rank_of != nullptr && key < task_.rank_key) ++harvest.better;

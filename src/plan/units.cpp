@@ -133,8 +133,7 @@ void end_collective(const Run& run, const Topology& topology, CollectiveName nam
                     double forward, double backward, Unit& unit) noexcept {
   const RankGroup& group = topology.group(GroupKind::tensor);
   if (group.size <= 1) return;
-  const double n = group.size;
-  const double share = op == Collective::all_reduce ? 2 * (n - 1) / n : (n - 1) / n;
+  const double share = sent_share(op, group.size);
   const double seconds = collective_seconds(run.cluster, op, group, share * message);
   CollectiveSum& sum = unit.collectives[static_cast<std::size_t>(name)];
   sum.calls += forward + backward;

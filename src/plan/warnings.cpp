@@ -55,7 +55,7 @@ std::string way_to_shard(const Run& run) {
 /// More data parallelism shrinks what it shards. What it does not is said only where that is what stands in the way.
 void replicated_weights(const Run& run, const Estimate& estimate, Warnings& warnings) {
   const Parallel& parallel = run.parallel;
-  const bool fsdp = parallel.fsdp != Fsdp::none && parallel.fsdp != Fsdp::no_shard;
+  const bool fsdp = shards_states(parallel.fsdp);
   if (estimate.fits_gpu || parallel.dense_replicas() <= 1 || parallel.zero_stage >= 3 || fsdp) return;
   const auto binding = std::find_if(estimate.stages.begin(), estimate.stages.end(),
                                     [&](const StageEstimate& stage) { return stage.stage == estimate.binding_stage; });

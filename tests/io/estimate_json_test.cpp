@@ -145,7 +145,7 @@ TEST_CASE("detail, measured and warnings are members only where they are given")
   detail.layers[0] = {0, 80, true, 10, 5, {}};
   detail.layers[0].operators.push_back({"qkv", "gemm", 7, 8, 1e15, 2e15, 3e9, 0.5, 1.5, 9});
   detail.head_peak_bytes = 4;
-  const shardplan::io::Measured measured = {0.5, 0.4, 0.6, 1.25, false, "bubble"};
+  const shardplan::io::Measured measured = {0.5, 0.4, 0.6, 1.25, false, 8, {"bubble", 1, 2}};
   const shardplan::Warnings warnings = {{"tp_crosses_node", "/parallel/tensor", "slow"}};
   const Json json = document(example_estimate(), {"{}", &warnings, &detail, &measured});
   CHECK(names(json) == Names{"schema", "version", "run", "model", "memory", "communication", "pipeline", "time",

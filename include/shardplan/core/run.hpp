@@ -20,6 +20,8 @@ enum class Fsdp : std::uint8_t { none, full_shard, shard_grad_op, no_shard, hybr
 template <>
 inline constexpr std::array<std::string_view, 5> names_of<Fsdp> = {"none", "full_shard", "shard_grad_op", "no_shard",
                                                                    "hybrid_shard"};
+/// Whether data-parallel ranks share out weights, gradients and optimizer states.
+constexpr bool shards_states(Fsdp fsdp) noexcept { return fsdp != Fsdp::none && fsdp != Fsdp::no_shard; }
 enum class GradSync : std::uint8_t { every, last };
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<GradSync> = {"every", "last"};

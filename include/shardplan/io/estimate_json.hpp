@@ -6,6 +6,7 @@
 
 #include "shardplan/core/diagnostic.hpp"
 #include "shardplan/plan/estimate.hpp"
+#include "shardplan/plan/suspect.hpp"
 
 namespace shardplan::io {
 
@@ -16,7 +17,8 @@ struct Measured {
   double hfu = 0;
   double ratio_to_estimate = 0;  ///< measured tokens/s over estimated
   bool in_band = true;           ///< the step lies in the estimate's band
-  std::string_view suspect;      ///< the term that is most likely off (plan/suspect.hpp); empty: none alone could be
+  double step_s = 0;             ///< the measurement as a step
+  Suspect suspect;               ///< what is most likely off
 };
 
 /// Everything that a document holds besides the estimate itself.

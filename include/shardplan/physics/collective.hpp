@@ -18,4 +18,14 @@ template <>
 inline constexpr std::array<std::string_view, 8> names_of<GroupKind> = {
     "tensor", "pipeline", "data", "context", "expert", "expert_data", "embedding", "expert_tensor"};
 
+/// Share of a collective's tensor that one of n ranks sends around a ring (nccl-tests' bus bandwidth counts the same).
+constexpr double sent_share(Collective op, double n) noexcept {
+  switch (op) {
+    case Collective::all_reduce: return 2 * (n - 1) / n;
+    case Collective::send:
+    case Collective::broadcast: return 1;
+    default: return (n - 1) / n;
+  }
+}
+
 }  // namespace shardplan

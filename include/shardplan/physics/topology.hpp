@@ -26,6 +26,9 @@ struct Topology {
   const RankGroup& group(GroupKind kind) const noexcept { return groups[static_cast<std::size_t>(kind)]; }
 };
 
+/// A group of which at most `per_domain` members share a domain.
+RankGroup rank_group(long long size, long long per_domain) noexcept;
+
 Topology topology_of(const Run& run) noexcept;
 
 }  // namespace shardplan

@@ -34,9 +34,6 @@ struct DataCall {
 /// What data parallelism sends for one stage: at most a dozen calls.
 using DataCalls = FixedList<DataCall, 16>;
 
-/// Share of a collective's tensor that one of n ranks sends.
-double sent_share(Collective op, double n) noexcept;
-
 /// Gradients, gathered weights, tied embeddings, replicas: every data-parallel collective of a stage.
 void stage_calls(const Run& run, const EstimateWorkspace& w, const Stage& stage, DataCalls& calls) noexcept;
 
