@@ -188,7 +188,7 @@ def efficiency():
                             "head_dim": size("width"), "pass": {"enum": ["forward", "backward"]},
                             "tflops": number("measured", above=0, high=1e12), **time}),
         "collectives": entry({"op": {"enum": ["all_reduce", "all_gather", "reduce_scatter", "all_to_all"]},
-                              "group_size": size("ranks"), "message_bytes": size("bytes", 1 << 50),
+                              "group_size": {**size("ranks"), "minimum": 2}, "message_bytes": size("bytes", 1 << 50),
                               "bus_gb_s": number("as nccl-tests count it", above=0, high=1e12), **time}),
         "source": text("where from")})
 

@@ -1,7 +1,6 @@
 #include "calibration.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "shardplan/physics/measured.hpp"
@@ -57,18 +56,17 @@ void calibrate_attention(const MeasuredEfficiency& measured, Gpu& gpu) {
   }
 }
 
+Collective op_of(const EfficiencyPoint& point) noexcept {
+  return measured_collective(static_cast<std::size_t>(point.at[2]));
+}
+
 /// The user's collectives inside a domain over those of the built-in table.
 double mean_slowdown(const std::vector<EfficiencyPoint>& points, const Cluster& cluster) {
-  constexpr std::array<Collective, 4> ops = {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,
-                                             Collective::all_to_all};
   const auto ratio = [&](const EfficiencyPoint& point) {
-    const double ranks = point.at[0];
-    RankGroup group;
-    group.size = group.per_domain = static_cast<int>(ranks);
-    group.scope = Scope::intra_node;
-    const double rounds = (ranks - 1) / ranks * (point.at[2] == 0 ? 2 : 1);
-    const Collective op = ops[static_cast<std::size_t>(point.at[2])];
-    return point.value / collective_seconds(cluster, op, group, rounds * point.at[1]);
+    const auto ranks = static_cast<long long>(point.at[0]);
+    const Collective op = op_of(point);
+    const double sent = sent_share(op, point.at[0]) * point.at[1];
+    return point.value / collective_seconds(cluster, op, rank_group(ranks, ranks), sent);
   };
   return points.empty() ? 1 : geometric_mean(points, ratio);
 }
@@ -79,11 +77,10 @@ void calibrate_links(const std::vector<EfficiencyPoint>& points, Cluster& cluste
   std::vector<EfficiencyPoint> local;
   for (const EfficiencyPoint& point : points) {
     const double ranks = point.at[0];
-    const double rounds = (ranks - 1) / ranks * (point.at[2] == 0 ? 2 : 1);
-    const double bus = point.at[1] * rounds / point.value;
+    const double bus = point.at[1] * sent_share(op_of(point), ranks) / point.value;
     const double domain = cluster.scale_up_domain;
     if (ranks <= domain) {
-      if (ranks > 1) local.push_back(point);
+      local.push_back(point);
       inside = std::max(inside, bus / cluster.intra_node.bandwidth);
     } else {
       across = std::max(across, bus / (cluster.inter_node.bandwidth * domain));

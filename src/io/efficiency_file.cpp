@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "calibration.hpp"
+
 namespace shardplan::io {
 namespace {
 
@@ -21,7 +23,7 @@ void each(ObjectReader& block, std::string_view name, const Read& read) {
   const nlohmann::json* list = block.member(name);
   if (list == nullptr) return;
   if (!list->is_array()) {
-    block.problem(name, quoted(*list) + " is not a list");
+    block.problem(name, quoted(*list) + " is not a list of measurements", "scripts/measure_gpu.py writes them");
     return;
   }
   for (std::size_t i = 0; i < list->size(); ++i) {
@@ -31,9 +33,9 @@ void each(ObjectReader& block, std::string_view name, const Read& read) {
   }
 }
 
-double size_of(ObjectReader& entry, std::string_view name, std::int64_t to = largest_size) {
+double size_of(ObjectReader& entry, std::string_view name, std::int64_t to = largest_size, std::int64_t from = 1) {
   entry.require(name);
-  return static_cast<double>(entry.integer(name, 1, to).value_or(1));
+  return static_cast<double>(entry.integer(name, from, to).value_or(from));
 }
 
 /// What a measurement is of: its work, in the unit of its rate, and the most that the hardware does of it a second.
@@ -102,7 +104,7 @@ void read_attention(ObjectReader& entry, Cluster& cluster) {
 double bus_limit(const Cluster& cluster, std::size_t op, double ranks) {
   const bool inside = ranks <= cluster.scale_up_domain;
   const double link = inside ? cluster.intra_node.bandwidth : cluster.inter_node.bandwidth * cluster.gpus_per_node;
-  return link * 1e-9 * (op == 0 ? std::max(1.0, 2 * (ranks - 1) / ranks) : 1.0);
+  return link * 1e-9 * std::max(1.0, sent_share(measured_collective(op), ranks));
 }
 
 void read_collective(ObjectReader& entry, Cluster& cluster) {
@@ -110,10 +112,10 @@ void read_collective(ObjectReader& entry, Cluster& cluster) {
   const std::vector<std::string_view> ops(measured_collective_names.begin(), measured_collective_names.end());
   entry.require("op");
   const std::size_t op = entry.word("op", ops).value_or(0);
-  const double ranks = size_of(entry, "group_size");
+  const double ranks = size_of(entry, "group_size", largest_size, 2);
   const double bytes = size_of(entry, "message_bytes", largest_message);
   // Bus bandwidth as nccl-tests count it: what each rank sends around a ring.
-  const double sent = bytes * (ranks - 1) / ranks * (op == 0 ? 2 : 1);
+  const double sent = bytes * sent_share(measured_collective(op), ranks);
   point.at = {ranks, bytes, static_cast<double>(op), 0};
   const double limit = bus_limit(cluster, op, ranks);
   point.value = seconds_of(entry, {"bus_gb_s", sent * 1e-9, limit * link_slack,

@@ -135,7 +135,10 @@ void read_tables(ObjectReader& reader, Gpu& gpu) {
   const auto like = reader.text("measured_like");
   const int own = measured_table(gpu.name);
   const int other = like ? measured_table(*like) : no_table;
-  if (like && other == no_table) reader.problem("measured_like", fmt::format("\"{}\" has no measured tables", *like));
+  if (like && other == no_table) {
+    reader.problem("measured_like", fmt::format("\"{}\" has no measured tables", *like),
+                   fmt::format("{} have some", measured_gpus()));
+  }
   gpu.gemm.table = has_gemm_table(own) ? own : has_gemm_table(other) ? other : no_table;
   gpu.attention_table = has_attention_table(own) ? own : has_attention_table(other) ? other : no_table;
   gpu.collective_table = has_collective_table(own) ? own : has_collective_table(other) ? other : no_table;
@@ -172,7 +175,7 @@ Result<Gpu> read_gpu(const nlohmann::json& object, std::string_view file, std::s
   read_capability(reader, gpu);
   gpu.pcie_bandwidth = pcie_bandwidth(static_cast<int>(reader.integer("pcie_gen", 3, 6).value_or(0)));
   // A CPU that is joined by more than PCIe (NVLink-C2C).
-  gpu.pcie_bandwidth = reader.number("host_link_gb_s", positive).value_or(gpu.pcie_bandwidth * 1e-9) * 1e9;
+  if (const auto link = reader.number("host_link_gb_s", positive)) gpu.pcie_bandwidth = *link * 1e9;
   read_gemm(reader, gpu);
   read_attention(reader, gpu);
   read_inter_node(reader, gpu);

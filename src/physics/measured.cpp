@@ -59,6 +59,15 @@ int measured_table(std::string_view gpu) noexcept {
   return no_table;
 }
 
+std::string measured_gpus() {
+  std::string names;
+  for (const tables::MeasuredTables& each : tables::measured_tables()) {
+    if (!names.empty()) names += ", ";
+    names += each.gpu;
+  }
+  return names;
+}
+
 bool has_gemm_table(int table) noexcept { return table != no_table && at(table).gemm != nullptr; }
 bool has_collective_table(int table) noexcept { return table != no_table && at(table).collectives != nullptr; }
 

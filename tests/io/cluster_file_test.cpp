@@ -139,6 +139,14 @@ TEST_CASE("what is refused, where and with which words") {
       {R"({"gpu": "h100", "efficiency": {"attention": [
            {"batch": 1, "heads": 8, "seq_length": 4096, "head_dim": 128, "tflops": 1100}]}})",
        "/cluster/efficiency/attention/0/tflops", "16-bit TFLOP/s"},
+      {R"({"gpu": {"name": "X", "memory_gb": 80, "memory_bandwidth_gb_s": 3000, "dense_tflops": {"bf16": 900},
+                    "measured_like": "Z100"}})",
+       "/cluster/gpu/measured_like", "\"Z100\" has no measured tables"},
+      {R"({"gpu": "h100", "efficiency": {"gemm": 0.5}})", "/cluster/efficiency/gemm",
+       "0.5 is not a list of measurements"},
+      {R"({"gpu": "h100", "efficiency": {"collectives": [
+         {"op": "all_reduce", "group_size": 1, "message_bytes": 1024, "seconds": 1}]}})",
+       "/cluster/efficiency/collectives/0/group_size", "1"},
       {R"({"gpu": "h100", "efficiency": {"collectives": [
            {"op": "all_gather", "group_size": 8, "message_bytes": 1000000, "bus_gb_s": 480}]}})",
        "/cluster/efficiency/collectives/0/bus_gb_s", "450 GB/s that all_gather can reach over intra_node"},

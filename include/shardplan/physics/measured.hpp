@@ -4,6 +4,7 @@
 // them on the grids. A look-up costs about 20 ns and allocates nothing.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "shardplan/physics/collective.hpp"
@@ -14,6 +15,9 @@ inline constexpr int no_table = -1;
 
 /// Index of a GPU's tables by its name (case ignored), or no_table.
 int measured_table(std::string_view gpu) noexcept;
+
+/// Every GPU that has tables, one text: "a100-sxm-80gb, b200 ...".
+std::string measured_gpus();
 
 bool has_gemm_table(int table) noexcept;
 bool has_collective_table(int table) noexcept;
