@@ -88,7 +88,7 @@ bool run_space(const Space& space, int threads, bool uncut) {
   const long before = test::allocations();
   const std::clock_t clock = std::clock();
   const plan::SearchResult result = plan::search(plan::search_base(read.draft, read.run), read.run, all, options);
-  const auto allocations = static_cast<double>(test::allocations() - before);
+  const long allocations = test::allocations() - before;
   const plan::SearchCounts& c = result.counts;
   const double cores = static_cast<double>(std::clock() - clock) / CLOCKS_PER_SEC;  // of processor, not of the wall
   fmt::print("{}{}\n", space.name, uncut ? ", nothing cut" : "");
@@ -96,10 +96,11 @@ bool run_space(const Space& space, int threads, bool uncut) {
   fmt::print("  {} with a memory verdict ({} fit, {} do not), {} simulated, {} cut by a bound\n", c.estimated, c.fit,
              c.does_not_fit, c.simulated, c.cut_by_bound);
   fmt::print(
-      "  {:.3f} s on {} threads, {:.3f} s of processor: {:.2f} M layouts/s/core decided, {:.2f} M estimated; {:.4f} "
-      "allocations a layout\n",
+      "  {:.3f} s on {} threads, {:.3f} s of processor: {:.2f} M layouts/s/core decided, {:.2f} M estimated; {} "
+      "allocations, {:.4f} a layout\n",
       result.wall_s, threads, cores, static_cast<double>(c.layouts) / cores / 1e6,
-      static_cast<double>(c.estimated) / cores / 1e6, allocations / static_cast<double>(c.layouts));
+      static_cast<double>(c.estimated) / cores / 1e6, allocations,
+      static_cast<double>(allocations) / static_cast<double>(c.layouts));
   if (!result.best.empty()) {
     fmt::print("  best {:.3f} s: {}\n", result.best.front().step_s, layout_words(result.best.front().choice));
   }

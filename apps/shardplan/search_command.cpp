@@ -98,12 +98,11 @@ class ProgressLine {
 
   void show(const plan::SearchProgress& progress) {
     constexpr double silent_s = 1;
-    if (!shown_ || progress.elapsed_s < silent_s || progress.done == 0) return;
+    if (!shown_ || progress.elapsed_s < silent_s || progress.done == 0 || progress.share <= 0) return;
     const double rate = static_cast<double>(progress.done) / progress.elapsed_s;
-    const double left = static_cast<double>(progress.layouts - progress.done) / rate;
-    std::string line = fmt::format("{:.0f}% of {} layouts, {}/s",
-                                   100.0 * static_cast<double>(progress.done) / static_cast<double>(progress.layouts),
-                                   report::count_text(progress.layouts), report::short_count(rate));
+    const double left = progress.elapsed_s * (1 / progress.share - 1);
+    std::string line = fmt::format("{:.0f}%, {} layouts, {}/s", 100 * progress.share, report::count_text(progress.done),
+                                   report::short_count(rate));
     if (progress.best) line += fmt::format(", best so far {}", report::seconds_text(progress.best->step_s));
     line += fmt::format(", about {:.0f} s left", left);
     write("\r\033[K" + line);

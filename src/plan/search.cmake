@@ -5,6 +5,8 @@ target_sources(shardplan PRIVATE
   search_layout.cpp
   search_node.cpp
   search_report.cpp
+  search_rules.cpp
+  search_shardings.cpp
   search_space.cpp
   search_tree.cpp
   solve.cpp

@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <thread>
 
@@ -37,7 +38,6 @@ struct Ranked {
   Node node;
   SearchKey bound;
   std::int64_t layouts = 0;
-  std::int64_t without_overlap = 0;
 };
 
 class Searcher {
@@ -57,13 +57,18 @@ class Searcher {
       shardplan::estimate(*options.rank_of, estimate);
       task_.rank_key = key_of(options.objective, found_of(*options.rank_of, estimate));
     }
-    workers_.reserve(static_cast<std::size_t>(threads_));
     for (int i = 0; i < threads_; ++i) workers_.emplace_back(task_);
   }
 
   SearchResult run() {
-    list_nodes();
-    visit_nodes();
+    total_.counts.illegal = tree_.illegal;
+    const std::vector<std::vector<std::size_t>> counts = grids_of_counts();
+    for (std::size_t i = 0; i < counts.size() && !(i > 0 && gives_up(0)); ++i) {
+      share_done_ = static_cast<double>(i) / static_cast<double>(counts.size());
+      share_next_ = static_cast<double>(i + 1) / static_cast<double>(counts.size());
+      list_nodes(counts[i], i + 1 == counts.size());
+      visit_nodes();
+    }
     return conclude();
   }
 
@@ -88,86 +93,123 @@ class Searcher {
     return stopped_;
   }
 
-  /// Grids that differ in pipeline and data alone: what one thread folds serves all of them.
-  std::vector<std::vector<std::size_t>> grids_that_share_folds() const {
-    std::map<std::array<int, 5>, std::size_t> known;
-    std::vector<std::vector<std::size_t>> groups;
-    for (std::size_t i = 0; i < tree_.grids.size(); ++i) {
-      const Grid& grid = tree_.grids[i];
-      const std::array<int, 5> key{grid.num_gpus, grid.tensor, grid.context, grid.expert, grid.expert_tensor};
-      const auto [at, added] = known.try_emplace(key, groups.size());
-      if (added) groups.emplace_back();
-      groups[at->second].push_back(i);
-    }
-    return groups;
+  /// Grids that differ in pipeline, data and GPUs alone: one thread takes them, and what it folds serves all.
+  struct Group {
+    Folds folds;
+    std::vector<std::size_t> grids;  ///< of the number of GPUs at hand
+  };
+
+  /// The grids of each number of GPUs, those first that cut the most of the others.
+  std::vector<std::vector<std::size_t>> grids_of_counts() const {
+    std::map<int, std::vector<std::size_t>> counts;
+    for (std::size_t i = 0; i < tree_.grids.size(); ++i) counts[tree_.grids[i].num_gpus].push_back(i);
+    std::vector<std::vector<std::size_t>> list;
+    for (auto& [num_gpus, grids] : counts) list.push_back(std::move(grids));
+    const bool largest_first = options_.objective == Objective::throughput || options_.objective == Objective::headroom;
+    if (largest_first) std::reverse(list.begin(), list.end());
+    return list;
   }
 
-  void list_nodes_of(std::size_t grid, NodeSearch& worker, std::vector<Ranked>& list, RuleCounts& refused) const {
-    std::vector<Node> nodes;
-    worker.nodes(grid, nodes, refused);
-    for (const Node& node : nodes) {
+  /// What every layout has at best with this number of GPUs: no time and all memory free.
+  bool unwanted(int num_gpus) const noexcept {
+    Found bound;
+    bound.choice.num_gpus = num_gpus;
+    bound.headroom_bytes = static_cast<std::int64_t>(tree_.run().cluster.gpu.memory_cuda_bytes);
+    return unwanted(key_of(options_.objective, bound));
+  }
+
+  /// Nodes that may hold something wanted, and how many layouts there are.
+  struct Listed {
+    std::vector<Ranked> nodes;
+    std::int64_t layouts = 0;
+    std::int64_t without_overlap = 0;
+    std::int64_t cut = 0;
+  };
+
+  void list_nodes_of(std::size_t grid, bool cut, NodeSearch& worker, Folds& folds, Listed& listed,
+                     RuleCounts& refused) const {
+    for (const Node& node : worker.nodes(grid, refused)) {
       Ranked ranked;
       ranked.node = node;
-      ranked.layouts = worker.layouts(node, ranked.without_overlap, refused);
+      ranked.layouts = worker.layouts(node, listed.without_overlap, refused);
+      listed.layouts += ranked.layouts;
       if (ranked.layouts == 0) continue;
       Found bound;
       bound.choice.num_gpus = tree_.grids[grid].num_gpus;
       bound.headroom_bytes = static_cast<std::int64_t>(tree_.run().cluster.gpu.memory_cuda_bytes);
-      bound.step_s = worker.bound(node);
+      if (!cut) bound.step_s = worker.bound(node, folds);
       ranked.bound = key_of(options_.objective, bound);
-      list.push_back(ranked);
+      if (unwanted(ranked.bound)) {
+        listed.cut += ranked.layouts;
+      } else {
+        listed.nodes.push_back(ranked);
+      }
     }
   }
 
-  /// Every node with its bound and its layouts, best bound first.
-  void list_nodes() {
-    total_.counts.illegal = tree_.illegal;
-    std::vector<std::vector<Ranked>> of_grid(tree_.grids.size());
+  /// Every node of a number of GPUs with its bound and its layouts, best bound first.
+  void list_nodes(const std::vector<std::size_t>& grids, bool last) {
+    std::vector<Group*> groups;
+    for (const std::size_t index : grids) {
+      const Grid& grid = tree_.grids[index];
+      Group& group = groups_[{grid.tensor, grid.context, grid.expert, grid.expert_tensor}];
+      if (group.grids.empty()) groups.push_back(&group);
+      group.grids.push_back(index);
+    }
+    const bool cut = unwanted(tree_.grids[grids.front()].num_gpus);
+    std::vector<Listed> lists(groups.size());
     std::vector<RuleCounts> refused(workers_.size(), RuleCounts{});
-    const std::vector<std::vector<std::size_t>> groups = grids_that_share_folds();
-    share_out(threads_, groups.size(), [&](std::size_t thread, std::size_t group) {
+    share_out(threads_, groups.size(), [&](std::size_t thread, std::size_t i) {
       constexpr std::size_t least_groups = 16;
-      if (group >= least_groups && stopped()) return;
-      workers_[thread].forget();
-      for (const std::size_t grid : groups[group])
-        list_nodes_of(grid, workers_[thread], of_grid[grid], refused[thread]);
+      Group& group = *groups[i];
+      if (i >= least_groups && stopped()) return group.grids.clear();
+      for (const std::size_t grid : group.grids) {
+        list_nodes_of(grid, cut, workers_[thread], group.folds, lists[i], refused[thread]);
+      }
+      group.grids.clear();
+      if (last) group.folds.clear();
     });
     for (const RuleCounts& counts : refused) {
       for (std::size_t i = 0; i < rule_count; ++i) total_.counts.illegal[i] += counts[i];
     }
-    for (const std::vector<Ranked>& list : of_grid) nodes_.insert(nodes_.end(), list.begin(), list.end());
-    std::stable_sort(nodes_.begin(), nodes_.end(), [](const Ranked& a, const Ranked& b) { return a.bound < b.bound; });
-    for (const Ranked& ranked : nodes_) {
-      total_.counts.layouts += ranked.layouts;
-      total_.counts.without_overlap += ranked.without_overlap;
+    nodes_.clear();
+    for (const Listed& listed : lists) {
+      nodes_.insert(nodes_.end(), listed.nodes.begin(), listed.nodes.end());
+      total_.counts.layouts += listed.layouts;
+      total_.counts.without_overlap += listed.without_overlap;
+      total_.counts.cut_by_bound += listed.cut;
     }
+    std::stable_sort(nodes_.begin(), nodes_.end(), [](const Ranked& a, const Ranked& b) { return a.bound < b.bound; });
   }
 
   /// Batches, each cut by what the batches before it found: their sizes are fixed, so that the same layouts are cut
   /// however many threads there are.
   void visit_nodes() {
+    constexpr std::size_t largest = 64;
+    std::vector<Harvest> harvests(largest, Harvest{});
+    for (Harvest& harvest : harvests) harvest.best = BestList(options_.top);
+    std::array<char, largest> visited{};
     std::size_t first = 0;
-    for (std::size_t size = 4; first < nodes_.size() && !gives_up(first); size = std::min<std::size_t>(2 * size, 64)) {
+    for (std::size_t size = 4; first < nodes_.size() && !gives_up(first); size = std::min(2 * size, largest)) {
       const std::size_t last = std::min(nodes_.size(), first + size);
-      std::vector<Harvest> harvests(last - first, Harvest{});
-      std::vector<char> visited(last - first, 0);
+      visited.fill(0);
       share_out(threads_, last - first, [&](std::size_t thread, std::size_t i) {
         if (gives_up(first + i)) return;
         const Ranked& ranked = nodes_[first + i];
-        harvests[i].best = BestList(options_.top);
+        harvests[i].clear();
         visited[i] = 1;
-        if (unwanted(ranked)) {
+        if (unwanted(ranked.bound)) {
           harvests[i].counts.cut_by_bound += ranked.layouts;
         } else {
           workers_[thread].visit(ranked.node, total_, harvests[i]);
           harvests[i].counts.illegal = RuleCounts{};  // counted when the nodes were listed
         }
       });
-      for (std::size_t i = 0; i < harvests.size(); ++i) {
+      for (std::size_t i = 0; i < last - first; ++i) {
         if (visited[i] != 0) total_.merge(harvests[i]);
       }
       first = last;
-      report(false);
+      report(static_cast<double>(first) / static_cast<double>(nodes_.size()));
     }
   }
 
@@ -177,21 +219,22 @@ class Searcher {
     return stopped() && (!total_.best.empty() || node >= least_nodes);
   }
 
-  /// Whether no layout of a node is wanted, by its bound alone.
-  bool unwanted(const Ranked& ranked) const noexcept {
+  /// Whether no layout with this bound is wanted.
+  bool unwanted(const SearchKey& bound) const noexcept {
     if (options_.pareto) return false;
-    if (options_.rank_of != nullptr && ranked.bound <= task_.rank_key) return false;
-    return ranked.bound > total_.best.bar();
+    if (options_.rank_of != nullptr && bound <= task_.rank_key) return false;
+    return bound > total_.best.bar();
   }
 
-  void report(bool last) {
+  /// `share`: of the nodes at hand that are done.
+  void report(double share) {
     if (!options_.progress) return;
     const double now = seconds_since(start_);
-    if (!last && now - reported_s_ < 0.2) return;
+    if (now - reported_s_ < 0.2) return;
     reported_s_ = now;
     SearchProgress progress;
-    progress.layouts = total_.counts.layouts;
     progress.done = total_.counts.estimated + total_.counts.cut_by_bound;
+    progress.share = share_done_ + share * (share_next_ - share_done_);
     progress.elapsed_s = now;
     if (!total_.best.empty()) progress.best = total_.best.items().front().found;
     options_.progress(progress);
@@ -243,9 +286,12 @@ class Searcher {
   SearchTree tree_;
   SearchTask task_;
   int threads_;
-  std::vector<NodeSearch> workers_;
+  std::deque<NodeSearch> workers_;  ///< one a thread
+  std::map<std::array<int, 4>, Group> groups_;
   std::vector<Ranked> nodes_;
   Total total_;
+  double share_done_ = 0;  ///< of the search, before the number of GPUs at hand
+  double share_next_ = 1;  ///< and after it
   double reported_s_ = 0;
   std::atomic<bool> stopped_{false};
 };
@@ -288,16 +334,16 @@ StepBounds step_bounds(const Draft& base, const Run& run) {
   const SearchOptions options;
   const SearchTask task{tree, options, {}, false};
   NodeSearch worker(task);
-  std::vector<Node> nodes;
   RuleCounts illegal{};
   StepBounds bounds;
   if (tree.grids.empty()) return bounds;
-  worker.nodes(0, nodes, illegal);
+  const std::vector<Node>& nodes = worker.nodes(0, illegal);
   if (nodes.empty()) return bounds;
   std::vector<Pipelining> pipelinings;
   tree.pipelinings(nodes.front(), pipelinings, illegal);
   if (pipelinings.empty() || tree.shardings(nodes.front()).empty()) return bounds;
-  bounds.node_s = worker.bound(nodes.front());
+  Folds folds;
+  bounds.node_s = worker.bound(nodes.front(), folds);
   bounds.stages_s = worker.bound(nodes.front(), pipelinings.front());
   return bounds;
 }

@@ -91,6 +91,15 @@ void Front::merge(const Front& other) {
   for (const Found& found : other.items_) add(found);
 }
 
+void Harvest::clear() noexcept {
+  counts = {};
+  best.clear();
+  front.clear();
+  lack = {};
+  nearest.reset();
+  better = 0;
+}
+
 void Harvest::merge(const Harvest& other) {
   counts.layouts += other.counts.layouts;
   counts.estimated += other.counts.estimated;

@@ -93,7 +93,9 @@ LayoutChoice SearchTree::choice(const Node& node, const Pipelining& pipelining, 
 void SearchTree::for_each_overlap(const Node& node, const Pipelining& pipelining, const Sharding& sharding,
                                   const std::function<void(const LayoutChoice&)>& visit) const {
   LayoutChoice one = choice(node, pipelining, sharding);
-  for (const auto& [reduce, gather] : overlap_pairs(grids[node.grid], sharding)) {
+  const OverlapPairs pairs = overlap_pairs(grids[node.grid], sharding);
+  for (std::size_t i = 0; i < pairs.count; ++i) {
+    const auto [reduce, gather] = pairs.list[i];
     for (int p2p = 0; p2p < pipelining.overlap_p2p_values; ++p2p) {
       one.overlap = {reduce, gather, node.overlap_tp, p2p == 0 && pipelining.overlap_p2p};
       visit(one);

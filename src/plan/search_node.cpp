@@ -35,15 +35,17 @@ std::int64_t NodeSearch::layouts(const Node& node, std::int64_t& without_overlap
   }
   std::int64_t shardings = 0;
   for (const Sharding& sharding : tree_.shardings(node)) shardings += sharding.overlap_values;
-  without_overlap = static_cast<std::int64_t>(pipelinings_.size() * tree_.shardings(node).size());
+  without_overlap += static_cast<std::int64_t>(pipelinings_.size() * tree_.shardings(node).size());
   return counted_schedules_ * shardings;
 }
 
-void NodeSearch::nodes(std::size_t grid, std::vector<Node>& list, RuleCounts& illegal) {
-  tree_.nodes(grid, run_, list, illegal);
+const std::vector<Node>& NodeSearch::nodes(std::size_t grid, RuleCounts& illegal) {
+  nodes_.clear();
+  tree_.nodes(grid, run_, nodes_, illegal);
+  return nodes_;
 }
 
-double NodeSearch::bound(const Node& node) {
+double NodeSearch::bound(const Node& node, Folds& folds) {
   tree_.set(node, run_);
   const int p = run_.parallel.pipeline;
   // As far overlapped as any schedule of the node lets it be: an expert exchange beside another chunk.
@@ -56,12 +58,12 @@ double NodeSearch::bound(const Node& node) {
   if (run_.training.recompute.mode == RecomputeMode::none) {
     folded.overlap_tp = run_.training.overlap.tp = run_.parallel.tensor > 1;
   }
-  const auto [known, added] = work_.try_emplace(work_key(folded), 0.0);
+  const auto [known, added] = folds.work().try_emplace(work_key(folded), 0.0);
   if (added) known->second = model_work();
   return static_cast<double>(run_.microbatches()) * known->second / p * rounding;
 }
 
-NodeSearch::WorkKey NodeSearch::work_key(const Node& node) const noexcept {
+WorkKey NodeSearch::work_key(const Node& node) const noexcept {
   const Parallel& parallel = run_.parallel;
   const Topology topology = topology_of(run_);
   WorkKey key{parallel.tensor,

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <memory_resource>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -20,8 +21,9 @@ namespace shardplan::plan {
 class BestList {
  public:
   BestList() = default;
-  explicit BestList(std::size_t top) : top_(top) {}
+  explicit BestList(std::size_t top) : top_(top) { items_.reserve(top + 1); }
 
+  void clear() noexcept { items_.clear(); }
   void add(const SearchKey& key, const Found& found);
   void merge(const BestList& other);
   /// What a key has to be at most to enter.
@@ -45,6 +47,7 @@ class Front {
  public:
   /// Whether a layout of at least this time with this much memory left could be on the front.
   bool open_to(double step_s, std::int64_t headroom, int num_gpus) const noexcept;
+  void clear() noexcept { items_.clear(); }
   void add(const Found& found);
   void merge(const Front& other);
   const std::vector<Found>& items() const noexcept { return items_; }
@@ -69,6 +72,8 @@ struct Harvest {
   std::optional<Found> nearest;  ///< memory alone, step_s not filled
   std::int64_t better = 0;       ///< than options.rank_of
 
+  /// Empties it and keeps its memory.
+  void clear() noexcept;
   void merge(const Harvest& other);
 };
 
@@ -80,6 +85,34 @@ struct SearchTask {
   bool requires_time = false;  ///< options.require asks for more than headroom
 };
 
+/// What a microbatch's work depends on: grids that differ in pipeline, data and GPUs alone share it.
+using WorkKey = std::array<int, 21>;
+struct WorkHash {
+  std::size_t operator()(const WorkKey& key) const noexcept {
+    std::size_t hash = 1469598103934665603ULL;  // FNV-1a
+    for (const int value : key) hash = (hash ^ static_cast<std::size_t>(value)) * 1099511628211ULL;
+    return hash;
+  }
+};
+
+/// The work of the model on a microbatch, folded once for all grids that share it. For one thread at a time.
+class Folds {
+ public:
+  using Map = std::pmr::unordered_map<WorkKey, double, WorkHash>;
+  Map& work() {
+    if (!work_) work_.emplace(&memory_);
+    return *work_;
+  }
+  void clear() {
+    work_.reset();
+    memory_.release();
+  }
+
+ private:
+  std::pmr::monotonic_buffer_resource memory_;
+  std::optional<Map> work_;
+};
+
 /// One thread's buffers.
 class NodeSearch {
  public:
@@ -88,19 +121,16 @@ class NodeSearch {
   /// No layout of the node has a shorter step. Seconds. Argument: each rank's pipeline work is part of the makespan, so
   /// the mean rank's is, and that is the model's work of all microbatches over the stages; what a step takes beyond the
   /// makespan is not negative. Every exchange is overlapped as far as the node allows.
-  double bound(const Node& node);
+  double bound(const Node& node, Folds& folds);
 
-  /// Lets go of the folds that grids share, before a grid that shares none of them.
-  void forget() { work_.clear(); }
-
-  /// The nodes of a grid.
-  void nodes(std::size_t grid, std::vector<Node>& list, RuleCounts& illegal);
+  /// The nodes of a grid, until the next call.
+  const std::vector<Node>& nodes(std::size_t grid, RuleCounts& illegal);
 
   /// The same of the node's layouts with one schedule: no order of this schedule's passes is faster
   /// (schedule::makespan_lower_bound), whatever the sharding.
   double bound(const Node& node, const Pipelining& pipelining);
 
-  /// The legal layouts of a node.
+  /// The legal layouts of a node; those that differ in overlap options alone are added to `without_overlap` as one.
   std::int64_t layouts(const Node& node, std::int64_t& without_overlap, RuleCounts& illegal);
 
   /// Adds the node's layouts to `harvest`. `before`: what earlier nodes have found; together with the node's own it
@@ -131,15 +161,6 @@ class NodeSearch {
   double makespan_bound() const noexcept;
   double model_work();
 
-  /// What a microbatch's work depends on: grids that differ in pipeline and data alone share it.
-  using WorkKey = std::array<int, 21>;
-  struct WorkHash {
-    std::size_t operator()(const WorkKey& key) const noexcept {
-      std::size_t hash = 1469598103934665603ULL;  // FNV-1a
-      for (const int value : key) hash = (hash ^ static_cast<std::size_t>(value)) * 1099511628211ULL;
-      return hash;
-    }
-  };
   WorkKey work_key(const Node& node) const noexcept;
 
   const SearchTask& task_;
@@ -156,7 +177,7 @@ class NodeSearch {
   };
   ScheduleKey counted_;  ///< whose schedules `pipelinings_` holds
   std::int64_t counted_schedules_ = 0;
-  std::unordered_map<WorkKey, double, WorkHash> work_;
+  std::vector<Node> nodes_;
   std::vector<Prepared> prepared_;
   std::vector<Representative> representatives_;
   bool simulated_ = false;

@@ -8,10 +8,12 @@
 //   overlap    grad_reduce, param_gather, p2p: the same memory, and never faster than with all of them on
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "shardplan/plan/search_space.hpp"
@@ -28,6 +30,7 @@ struct Grid {
   int data = 1;
   std::size_t shardings = 0;             ///< index of SearchTree::sharding_lists
   std::size_t recomputed_shardings = 0;  ///< of those that go with recomputation
+  std::size_t micro_batches = 0;         ///< index of the tree's lists of micro batch sizes
 };
 
 struct Node {
@@ -67,6 +70,12 @@ struct Sharding {
   bool overlap_grad_reduce = true;  ///< the best of the values that the two can have
   bool overlap_param_gather = true;
   int overlap_values = 1;
+};
+
+/// overlap.grad_reduce and overlap.param_gather together, the best first.
+struct OverlapPairs {
+  std::array<std::pair<bool, bool>, 4> list{};
+  std::size_t count = 0;
 };
 
 class SearchTree {
@@ -109,6 +118,7 @@ class SearchTree {
   bool p2p_matters(int pipeline, ScheduleKind kind) const noexcept;
 
  private:
+  void list_places();
   void add_grids(int num_gpus);
   void add_grid(Grid grid);
   std::size_t sharding_list(const Grid& grid, bool recomputed);
@@ -116,8 +126,10 @@ class SearchTree {
   void add_sharding(const Grid& grid, bool recomputed, Sharding sharding, std::vector<Sharding>& list);
   bool offloads_activations(const Grid& grid, bool recomputed) const noexcept;
   const ShardingStates& states_of(int zero_stage, Fsdp fsdp);
+  std::size_t micro_batch_list(int data);
+  const std::vector<bool>& parallel_sequences(const Grid& grid) const noexcept;
   Layout layout_of_grid(const Grid& grid) const;
-  std::vector<std::pair<bool, bool>> overlap_pairs(const Grid& grid, const Sharding& sharding) const;
+  OverlapPairs overlap_pairs(const Grid& grid, const Sharding& sharding) const noexcept;
 
   const Draft& base_;
   const Run& run_;
@@ -127,6 +139,14 @@ class SearchTree {
   Run scratch_;
   std::map<std::tuple<bool, int, bool, int, bool>, std::size_t> sharding_index_;
   std::map<std::pair<int, Fsdp>, ShardingStates> states_;
+  // What every grid or node asks for, listed once.
+  std::vector<std::vector<std::int64_t>> micro_batches_;
+  std::map<int, std::size_t> micro_batch_index_;  ///< by data
+  std::vector<AttentionKernel> attentions_;
+  std::vector<Offload> places_;
+  std::vector<ScheduleKind> schedules_;
+  std::vector<bool> split_sequences_;  ///< sequence_parallel of grids with tensor parallelism
+  std::vector<bool> whole_sequences_ = {false};
 };
 
 }  // namespace shardplan::plan

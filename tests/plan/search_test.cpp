@@ -306,6 +306,23 @@ TEST_CASE("objectives, requirements and ranges agree with brute force") {
   check_against_brute_force(read, space, Objective::headroom, require);
 }
 
+TEST_CASE("numbers of GPUs over several nodes share their folds, and agree with brute force") {
+  const io::ReadRun read = test::read_run(
+      text(small_moe, "dgx-h100", 8, R"("framework":"megatron","global_batch_size":32,"seq_length":4096)"));
+  SearchSpace space;
+  space.num_gpus = {4, 8, 16, 32};
+  space.schedule = std::vector<ScheduleKind>{ScheduleKind::one_f_one_b, ScheduleKind::interleaved};
+  space.zero = std::vector<int>{1};
+  space.fsdp = std::vector<Fsdp>{};
+  space.micro_batch = std::vector<std::int64_t>{1, 2};
+  space.offload = std::vector<Offload>{Offload{}};
+  space.overlap_grad_reduce = true;
+  space.overlap_param_gather = true;
+  for (const Objective objective : {Objective::throughput, Objective::gpus, Objective::price}) {
+    check_against_brute_force(read, space, objective);
+  }
+}
+
 TEST_CASE("the front holds what nothing beats, and all of it") {
   const io::ReadRun read =
       test::read_run(text(small_gpt, "dgx-h100", 8, R"("framework":"megatron","global_batch_size":16)"));

@@ -36,8 +36,8 @@ struct Found {
 
 /// What a progress report knows.
 struct SearchProgress {
-  std::int64_t layouts = 0;  ///< of the space
-  std::int64_t done = 0;     ///< estimated or cut
+  std::int64_t done = 0;  ///< layouts that were estimated or cut
+  double share = 0;       ///< of the work that is done, by numbers of GPUs and nodes
   double elapsed_s = 0;
   std::optional<Found> best;
 };
