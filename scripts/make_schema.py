@@ -478,7 +478,7 @@ def outputs():
         "compare": dict(runs=listing(TEXT), inputs=listing(row), results=listing(row)),
         "search": dict(space={"type": "object"}, wall_s=REAL, threads=INT, best=listing(layout), pareto=listing(layout),
                        why_not=listing(layout)),
-        "solve": dict(field=TEXT, value={}, estimate={"type": ["object", "null"]}),
+        "solve": dict(field=TEXT, value={}, otherwise=listing(layout), estimate={"type": ["object", "null"]}),
         "explain": dict(topic=TEXT, value={}, unit=TEXT, formula=TEXT, symbols=listing(layout), sources=listing(TEXT)),
         "list": dict(kind=TEXT, items=listing({"type": "object"}))}
 

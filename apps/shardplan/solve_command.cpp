@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <sstream>
 
 #include "command.hpp"
+#include "command_line.hpp"
 #include "explained.hpp"
 #include "interrupt.hpp"
+#include "next_actions.hpp"
 #include "overrides.hpp"
 #include "run_input.hpp"
 #include "shardplan/catalog/catalog.hpp"
@@ -79,6 +83,73 @@ class Trials {
   Diagnostics refused_;
 };
 
+/// What was found of a run, and with which step.
+struct Solved {
+  plan::Solution solution;
+  std::int64_t step = 1;
+};
+
+Solved solve_by(Trials& trials, const SolveField& asked) {
+  const bool monotone = asked.monotone && asked.largest;
+  plan::SolveValues values = asked.values;
+  if (!monotone && values.values.empty()) {
+    constexpr std::int64_t most_scanned = 4096;
+    while (values.count() > most_scanned) values.first = values.step *= 2;
+  }
+  Solved solved;
+  solved.step = values.values.empty() ? values.step : 1;
+  solved.solution =
+      plan::solve(values, asked.largest, monotone, [&](std::int64_t value) { return trials.test(value); });
+  return solved;
+}
+
+/// The field of a run, with the directions that the command line gives it.
+Result<SolveField> asked_field(const std::string& word, const io::ReadRun& start, const Arguments& arguments) {
+  const bool batch_stated = start.draft.given.has(Field::global_batch_size) || start.draft.microbatches > 0;
+  Result<SolveField> field = solve_field(word, start.run, batch_stated);
+  if (arguments.has("largest")) field.value.largest = true;
+  if (arguments.has("smallest")) field.value.largest = false;
+  return field;
+}
+
+/// The same question after further flags; nothing where they are no legal change.
+std::optional<plan::Otherwise> solve_otherwise(io::RunInput input, const std::string& flags,
+                                               const Arguments& arguments) {
+  std::vector<std::string> texts;
+  std::istringstream in(flags);
+  for (std::string text; in >> text;) texts.push_back(text);
+  std::vector<const char*> words;
+  for (const std::string& text : texts) words.push_back(text.c_str());
+  const ParsedLine line = parse_command_line(solve_command(), words);
+  if (!line.problems.empty()) return std::nullopt;
+  Result<std::vector<io::Override>> overrides = overrides_of(line.arguments);
+  if (!overrides.ok()) return std::nullopt;
+  input.overrides.insert(input.overrides.end(), overrides.value.begin(), overrides.value.end());
+  const io::ReadRun start = io::read_run(input, catalog::builtin_catalog());
+  if (start.run.model.kinds.empty()) return std::nullopt;
+  const Result<SolveField> field = asked_field(arguments.words.front(), start, arguments);
+  if (!field.ok()) return std::nullopt;
+  Trials trials(std::move(input), field.value);
+  return plan::Otherwise{flags, solve_by(trials, field.value).solution.value};
+}
+
+/// Changes worth knowing beside the answer: what recomputation gained, or with what a value holds where none does.
+std::vector<plan::Otherwise> otherwise_of(const io::RunInput& input, const plan::SolveAnswer& answer,
+                                          const plan::Draft& draft, const Arguments& arguments, report::Units units) {
+  std::vector<plan::Otherwise> list;
+  if (answer.solution.value) {
+    if (answer.run.training.recompute.mode == RecomputeMode::none || !answer.largest) return list;
+    if (auto other = solve_otherwise(input, "--recompute none", arguments)) list.push_back(std::move(*other));
+    return list;
+  }
+  for (const report::Action& action :
+       next_actions(draft, answer.run, answer.estimate, units, catalog::builtin_catalog())) {
+    std::optional<plan::Otherwise> other = solve_otherwise(input, action.flags, arguments);
+    if (other && other->value) list.push_back(std::move(*other));
+  }
+  return list;
+}
+
 Result<io::RunInput> read_input(const Arguments& arguments) {
   Result<io::RunInput> result;
   Result<std::vector<io::Override>> overrides = overrides_of(arguments);
@@ -140,28 +211,19 @@ Outcome run_solve(const Arguments& arguments, const OutputStyle& style) {
   const bool unreadable = start.draft.unusable.has(Field::model) || start.draft.unusable.has(Field::cluster) ||
                           (start.run_json.empty() && start.run.model.kinds.empty());
   if (unreadable) return rejected(std::move(start.problems));
-  Result<SolveField> field =
-      solve_field(word, start.run, start.draft.given.has(Field::global_batch_size) || start.draft.microbatches > 0);
+  Result<SolveField> field = asked_field(word, start, arguments);
   if (!field.ok()) return rejected(std::move(field.problems));
-  if (arguments.has("largest")) field.value.largest = true;
-  if (arguments.has("smallest")) field.value.largest = false;
 
   const SolveField& asked = field.value;
   Trials trials(input.value, asked);
-  const bool monotone = asked.monotone && asked.largest;
   plan::SolveAnswer answer;
   answer.field = asked.pointer;
   answer.word = asked.word;
   answer.largest = asked.largest;
   answer.limit = asked.limit;
-  plan::SolveValues values = asked.values;
-  if (!monotone && values.values.empty()) {
-    constexpr std::int64_t most_scanned = 4096;
-    while (values.count() > most_scanned) values.first = values.step *= 2;
-  }
-  answer.step = values.values.empty() ? values.step : 1;
-  answer.solution =
-      plan::solve(values, asked.largest, monotone, [&](std::int64_t value) { return trials.test(value); });
+  Solved solved = solve_by(trials, asked);
+  answer.step = solved.step;
+  answer.solution = solved.solution;
   if (Interrupt::pressed().load()) {
     Outcome outcome;
     outcome.status = exit_interrupted;
@@ -190,6 +252,9 @@ Outcome run_solve(const Arguments& arguments, const OutputStyle& style) {
       std::remove_if(outcome.notes.begin(), outcome.notes.end(),
                      [](const std::string& note) { return note.find("since solve") != std::string::npos; }),
       outcome.notes.end());
+  if (!style.quiet && !arguments.has("explain")) {
+    answer.otherwise = otherwise_of(input.value, answer, read.draft, arguments, style.page.units);
+  }
   outcome.status = answer.solution.value ? exit_ok : exit_nothing_fits;
   if (const std::optional<std::string_view> term = arguments.value("explain")) {
     Outcome opened = explained(answer.run, *term, style);

@@ -32,6 +32,18 @@ std::string solve_json(const plan::SolveAnswer& answer) {
   } else {
     out.null("next");
   }
+  out.begin_array("otherwise");
+  for (const plan::Otherwise& other : answer.otherwise) {
+    out.begin_object();
+    out.text("flags", other.flags);
+    if (other.value) {
+      out.integer("value", *other.value);
+    } else {
+      out.null("value");
+    }
+    out.end_object();
+  }
+  out.end_array();
   if (solution.value) {
     EstimateContext context;
     context.run_json = answer.run_json;

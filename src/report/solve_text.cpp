@@ -49,6 +49,11 @@ std::string solve_text(const plan::SolveAnswer& answer, const Style& style, bool
                           answer.largest ? " already" : "", need_text(answer, style.units));
     }
     add(Text("NONE", Role::bad) + Text(first));
+    std::string lead = "Fix   ";
+    for (const plan::Otherwise& other : answer.otherwise) {
+      add(Text(fmt::format("{}{}: {} {}", lead, other.flags, answer.word, count_text(other.value.value_or(0)))));
+      lead = "      ";
+    }
     return render(lines, style);
   }
   const std::string value = count_text(*solution.value);
@@ -62,6 +67,10 @@ std::string solve_text(const plan::SolveAnswer& answer, const Style& style, bool
     if (answer.step > 1) words += fmt::format(" (step {})", count_text(answer.step));
     head += Text(words + ": " + need_text(answer, style.units));
     if (!solution.next) head += Text("; no smaller one is legal");
+  }
+  if (!answer.otherwise.empty()) {
+    const std::optional<std::int64_t>& without = answer.otherwise.front().value;
+    head += Text(fmt::format("; without recomputation: {}", without ? count_text(*without) : "none"));
   }
   add(head);
   if (quiet) return render(lines, style);

@@ -194,6 +194,24 @@ TEST_CASE("solve's value holds and its next does not") {
   }
 }
 
+TEST_CASE("what solve would answer after a change is its answer after it") {
+  const std::vector<std::string> lines = {"solve gpus --model llama-3.1-70b --cluster dgx-h100",
+                                          "solve gpus --model llama-3.1-70b --cluster dgx-h100 --zero 3",
+                                          "solve seq " + config("gpt-175b-64xa100"),
+                                          "solve mbs " + config("mpt-30b-32xh100-fsdp")};
+  for (const std::string& line : lines) {
+    INFO(line);
+    const json result = json::parse(run_line(line + " --json").result);
+    REQUIRE_FALSE(result["otherwise"].empty());
+    CHECK(result["value"].is_null() == (result["otherwise"][0]["flags"] != "--recompute none"));
+    for (const json& other : result["otherwise"]) {
+      const cli::Outcome again = run_line(line + " " + other["flags"].get<std::string>() + " --json");
+      INFO(other.dump());
+      CHECK(json::parse(again.result)["value"] == other["value"]);
+    }
+  }
+}
+
 TEST_CASE("-o of a search is the winner's run file, and its result goes to standard output") {
   const test::TemporaryFolder folder;
   const std::string path = folder.path() + "/best.json";

@@ -46,6 +46,12 @@ struct Solution {
 /// twice for a value.
 Solution solve(const SolveValues& values, bool largest, bool monotone, const std::function<Holds(std::int64_t)>& test);
 
+/// The answer after a change of the run besides the field.
+struct Otherwise {
+  std::string flags;                  ///< to paste: "--recompute none"
+  std::optional<std::int64_t> value;  ///< nothing: none holds
+};
+
 /// The answer to `shardplan solve`, as data.
 struct SolveAnswer {
   std::string field;  ///< JSON pointer
@@ -61,6 +67,8 @@ struct SolveAnswer {
   std::optional<Run> next_run;
   Estimate next_estimate;
   std::string why;  ///< what the next value breaks: "1.9 GiB over"
+  /// Where a value holds under recomputation: without it. Where none does: after changes with which one does.
+  std::vector<Otherwise> otherwise;
 };
 
 /// What an estimate misses of fitting and of its requirements, in words; empty where nothing.
