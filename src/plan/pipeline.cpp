@@ -54,6 +54,14 @@ void run_extended(EstimateWorkspace& w, double microbatches) {
   for (std::size_t i = 0; i < w.simulated.grad_ready.size(); ++i) {
     extend(w.simulated.grad_ready[i], w.ideal_result.grad_ready[i]);
   }
+  // GPipe and its like hold every microbatch at once; of the others the two steps hold the same.
+  for (std::vector<double> schedule::PipelineResult::*const held :
+       {&schedule::PipelineResult::peak_bytes, &schedule::PipelineResult::peak_inflight,
+        &schedule::PipelineResult::peak_live, &schedule::PipelineResult::forward_bytes,
+        &schedule::PipelineResult::backward_bytes}) {
+    std::vector<double>& values = w.simulated.*held;
+    for (std::size_t i = 0; i < values.size(); ++i) extend(values[i], (w.ideal_result.*held)[i]);
+  }
 }
 
 }  // namespace

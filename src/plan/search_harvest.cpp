@@ -16,28 +16,11 @@ SearchKey key_of(Objective objective, const Found& found) noexcept {
   return {};
 }
 
-namespace {
-
-/// Whether two layouts differ in overlap options at most.
-bool twins(const LayoutChoice& left, const LayoutChoice& right) noexcept {
-  LayoutChoice other = right;
-  other.overlap = left.overlap;
-  return order_of(left, other) == 0;
-}
-
-}  // namespace
-
 void BestList::add(const SearchKey& key, const Found& found) {
   const auto before = [&](const Item& item) {
     if (item.key != key) return item.key < key;
     return order_of(item.found.choice, found.choice) < 0;
   };
-  const auto twin = std::find_if(items_.begin(), items_.end(),
-                                 [&](const Item& item) { return twins(item.found.choice, found.choice); });
-  if (twin != items_.end()) {
-    if (before(*twin)) return;
-    items_.erase(twin);
-  }
   const auto place = std::find_if_not(items_.begin(), items_.end(), before);
   if (place == items_.end() && items_.size() >= top_) return;
   items_.insert(place, {key, found});

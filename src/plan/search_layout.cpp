@@ -96,9 +96,11 @@ void SearchTree::for_each_overlap(const Node& node, const Pipelining& pipelining
   const OverlapPairs pairs = overlap_pairs(grids[node.grid], sharding);
   for (std::size_t i = 0; i < pairs.count; ++i) {
     const auto [reduce, gather] = pairs.list[i];
-    for (int p2p = 0; p2p < pipelining.overlap_p2p_values; ++p2p) {
-      one.overlap = {reduce, gather, node.overlap_tp, p2p == 0 && pipelining.overlap_p2p};
-      visit(one);
+    for (int tp = 0; tp < node.overlap_tp_values; ++tp) {
+      for (int p2p = 0; p2p < pipelining.overlap_p2p_values; ++p2p) {
+        one.overlap = {reduce, gather, tp == 0 && node.overlap_tp, p2p == 0 && pipelining.overlap_p2p};
+        visit(one);
+      }
     }
   }
 }

@@ -36,7 +36,7 @@ std::int64_t NodeSearch::layouts(const Node& node, std::int64_t& without_overlap
   std::int64_t shardings = 0;
   for (const Sharding& sharding : tree_.shardings(node)) shardings += sharding.overlap_values;
   without_overlap += static_cast<std::int64_t>(pipelinings_.size() * tree_.shardings(node).size());
-  return counted_schedules_ * shardings;
+  return node.overlap_tp_values * counted_schedules_ * shardings;
 }
 
 const std::vector<Node>& NodeSearch::nodes(std::size_t grid, RuleCounts& illegal) {
@@ -52,13 +52,7 @@ double NodeSearch::bound(const Node& node, Folds& folds) {
   run_.parallel.schedule = ScheduleKind::one_f_one_b;
   run_.parallel.virtual_pipeline = p > 1 ? 2 : 1;
   tree_.set(tree_.shardings(node).front(), run_);
-  // Without recomputation the work with overlapped tensor parallel exchanges bounds that without: one fold for both.
-  // (With it a pass that waits for the host may be shorter where more of its exchange is exposed.)
-  Node folded = node;
-  if (run_.training.recompute.mode == RecomputeMode::none) {
-    folded.overlap_tp = run_.training.overlap.tp = run_.parallel.tensor > 1;
-  }
-  const auto [known, added] = folds.work().try_emplace(work_key(folded), 0.0);
+  const auto [known, added] = folds.work().try_emplace(work_key(node), 0.0);
   if (added) known->second = model_work();
   return static_cast<double>(run_.microbatches()) * known->second / p * rounding;
 }
@@ -206,7 +200,7 @@ void NodeSearch::list_representatives() {
 }
 
 void NodeSearch::visit_stages(const Node& node, const Pipelining& pipelining, const Harvest& before, Harvest& harvest) {
-  const std::int64_t per_sharding = pipelining.overlap_p2p_values;
+  const std::int64_t per_sharding = std::int64_t{pipelining.overlap_p2p_values} * node.overlap_tp_values;
   build_chunks(run_, w_);
   w_.topology = prepared_.front().topology;
   build_pipeline_spec(run_, w_);

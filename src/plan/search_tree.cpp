@@ -195,9 +195,7 @@ void SearchTree::nodes(std::size_t index, Run& run, std::vector<Node>& list, Rul
           // Megatron-LM overlaps tensor parallel exchanges with sequence parallelism alone (arguments.py).
           const bool can = grid.tensor > 1 && (split || !megatron);
           node.overlap_tp = space_.overlap_tp.value_or(grid.tensor > 1 ? can : training.overlap.tp);
-          list.push_back(node);
-          if (space_.overlap_tp || !can) continue;
-          node.overlap_tp = false;
+          node.overlap_tp_values = !space_.overlap_tp && can ? 2 : 1;
           list.push_back(node);
         }
       }

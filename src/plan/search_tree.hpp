@@ -2,10 +2,10 @@
 // whose fields it reads.
 //
 //   Grid       num_gpus, tensor, context, expert, expert_tensor, pipeline, and with them data
-//   Node       a grid's micro_batch_size, sequence_parallel, recompute, attention, overlap.tp: one fold of the layers
+//   Node       a grid's micro_batch_size, sequence_parallel, recompute, attention: one fold of the layers
 //   Pipelining a node's schedule and virtual_pipeline: one set of stages
 //   Sharding   a grid's zero_stage, fsdp, shard_group and offload: one memory verdict
-//   overlap    grad_reduce, param_gather, p2p: the same memory, and never faster than with all of them on
+//   overlap    tp, grad_reduce, param_gather, p2p: the same memory, and never faster than with all of them on
 #pragma once
 
 #include <array>
@@ -39,7 +39,8 @@ struct Node {
   std::size_t recompute = 0;  ///< index of SearchTree::recomputes
   AttentionKernel attention = AttentionKernel::flash;
   bool sequence_parallel = false;
-  bool overlap_tp = false;
+  bool overlap_tp = false;  ///< the better of the values that it can have
+  int overlap_tp_values = 1;
 };
 
 struct Pipelining {

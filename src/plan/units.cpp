@@ -124,7 +124,11 @@ Unit layer_unit(const Run& run, const EstimateWorkspace& w, const LayerKind& kin
   const double floor_forward = timing.host_forward_s + more, floor_backward = timing.host_backward_s + more;
   unit.time.forward_s = std::max(unit.time.forward_s, floor_forward - unit.forward_exposed_s);
   unit.time.backward_s = std::max(unit.time.backward_s, floor_backward - unit.backward_exposed_s);
-  if (again) unit.time.recompute_s = std::max(unit.time.recompute_s, floor_forward - unit.forward_exposed_s);
+  if (again) {
+    // What is recomputed waits for its own exchange within the backward pass: the two share one floor.
+    const double both = floor_forward + floor_backward - unit.backward_exposed_s;
+    unit.time.recompute_s = std::max(unit.time.recompute_s, both - unit.time.backward_s);
+  }
   return unit;
 }
 

@@ -40,11 +40,6 @@ LayoutChoice without_overlap(LayoutChoice choice) {
 
 bool same(const LayoutChoice& left, const LayoutChoice& right) { return order_of(left, right) == 0; }
 
-LayoutChoice with_tp_overlap_alone(LayoutChoice choice) {
-  choice.overlap = {false, false, choice.overlap.tp, false};
-  return choice;
-}
-
 constexpr std::size_t most_listed = 12;
 
 /// Everything that brute force finds.
@@ -54,7 +49,7 @@ struct Brute {
 };
 
 Brute brute_force(const plan::Draft& base, const SearchSpace& space, Objective objective,
-                  const Requirements& require = {}, std::size_t most = most_listed) {
+                  const Requirements& require = {}) {
   Brute brute;
   EstimateWorkspace workspace;
   Estimate estimate;
@@ -79,29 +74,17 @@ Brute brute_force(const plan::Draft& base, const SearchSpace& space, Objective o
     found.step_s = estimate.time.step_s;
     const plan::SearchKey key = plan::key_of(objective, found);
     // The overlaps of one layout follow one another.
-    if (brute.sorted.empty() ||
-        !same(with_tp_overlap_alone(brute.sorted.back().second.choice), with_tp_overlap_alone(choice))) {
+    if (brute.sorted.empty() || !same(without_overlap(brute.sorted.back().second.choice), without_overlap(choice))) {
       brute.sorted.emplace_back(key, found);
       return;
     }
-    INFO("no overlap of gradients, weights or messages makes a step longer");
+    INFO("no overlap makes a step longer");
     REQUIRE(found.step_s >= brute.sorted.back().second.step_s * (1 - 1e-12));
     REQUIRE(found.headroom_bytes == brute.sorted.back().second.headroom_bytes);
   });
   std::sort(brute.sorted.begin(), brute.sorted.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first < b.first : order_of(a.second.choice, b.second.choice) < 0;
   });
-  if (most > most_listed) return brute;
-  // Of each layout with and without overlap of tensor parallel exchanges the better one.
-  std::vector<std::pair<plan::SearchKey, Found>> distinct;
-  for (const auto& item : brute.sorted) {
-    if (distinct.size() >= most) break;
-    const bool seen = std::any_of(distinct.begin(), distinct.end(), [&](const auto& other) {
-      return same(without_overlap(other.second.choice), without_overlap(item.second.choice));
-    });
-    if (!seen) distinct.push_back(item);
-  }
-  brute.sorted = distinct;
   return brute;
 }
 
@@ -369,12 +352,11 @@ TEST_CASE("the rank of a run is one more than how many layouts are better") {
   const plan::Draft base = plan::search_base(read.draft, read.run);
   SearchSpace space;
   space.num_gpus = {8};
-  space.overlap_tp = read.run.training.overlap.tp;
   plan::SearchOptions options;
   options.rank_of = &read.run;
   options.top = 1;
   const plan::SearchResult result = plan::search(base, read.run, space, options);
-  const Brute brute = brute_force(base, space, Objective::throughput, {}, 1'000'000);
+  const Brute brute = brute_force(base, space, Objective::throughput);
   Estimate estimate;
   shardplan::estimate(read.run, estimate);
   const auto better = std::count_if(brute.sorted.begin(), brute.sorted.end(), [&](const auto& item) {

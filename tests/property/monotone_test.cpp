@@ -131,3 +131,24 @@ TEST_CASE("a larger micro batch never needs fewer activations, nor more microbat
     }
   }
 }
+
+TEST_CASE("what gpipe holds grows with its microbatches however many they are, what 1f1b holds does not") {
+  const auto kept = [](const char* schedule, std::int64_t microbatches) {
+    const io::ReadRun read = test::read_run(
+        R"({"model":"llama-3.1-8b","cluster":"dgx-h100","num_gpus":8,"parallel":{"pipeline":4},
+            "training":{"framework":"textbook","seq_length":128}})",
+        {{"/parallel/schedule", std::string("\"") + schedule + "\""},
+         {"/training/global_batch_size", std::to_string(2 * microbatches)}});
+    INFO(test::problems_of(read));
+    REQUIRE(read.ok());
+    Estimate result;
+    estimate(read.run, result);
+    return static_cast<double>(result.stages[1].peak().activations);
+  };
+  // Beyond four million passes the steady state is extended, no longer simulated.
+  constexpr std::int64_t few = 1 << 12, some = 1 << 13, many = 1 << 22;
+  const double each = (kept("gpipe", some) - kept("gpipe", few)) / (some - few);
+  CHECK(each > 1e6);
+  CHECK(kept("gpipe", many) == Approx(kept("gpipe", few) + each * (many - few)).epsilon(1e-6));
+  CHECK(kept("1f1b", many) == kept("1f1b", few));
+}
