@@ -75,7 +75,8 @@ std::vector<Sharding> SearchTree::list_shardings(const Grid& grid, bool recomput
     modes = *space_.fsdp;
   } else if (!space_.zero && (torch || (framework == Framework::megatron && shared))) {
     modes = {Fsdp::full_shard};
-    if (shared) modes = {Fsdp::full_shard, Fsdp::shard_grad_op, Fsdp::no_shard, Fsdp::hybrid_shard};
+    if (shared) modes = {Fsdp::full_shard, Fsdp::shard_grad_op, Fsdp::hybrid_shard};
+    if (shared && torch) modes.push_back(Fsdp::no_shard);  // elsewhere ZeRO-0 by another name
   }
 
   std::vector<Sharding> list;

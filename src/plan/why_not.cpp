@@ -213,7 +213,7 @@ std::vector<WhyNot> neighbours(const Draft& base, const LayoutChoice& best, std:
       around.try_change([&](LayoutChoice& c) {
         auto& value = degree(c);
         value = more ? value * 2 : std::max<std::remove_reference_t<decltype(value)>>(1, value / 2);
-        if (c.tensor == 1) c.sequence_parallel = c.overlap.tp = false;
+        if (c.tensor == 1) c.sequence_parallel = false;
         if (c.tensor > 1 && best.tensor == 1) c.sequence_parallel = true;
         if (c.pipeline == 1) set_chunks(c, 1);
       });
