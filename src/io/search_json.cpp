@@ -124,6 +124,12 @@ void write_space(JsonWriter& out, const plan::SearchCounts& counts) {
   }
   out.end_object();
   out.integer("does_not_fit", counts.does_not_fit);
+  out.begin_object("over_by", Lines::one);
+  out.integer("tenth_of_card", counts.excess.tenth);
+  out.integer("card", counts.excess.whole);
+  out.integer("more", counts.excess.more);
+  out.integer("host", counts.excess.host);
+  out.end_object();
   out.integer("misses_requirement", counts.misses);
   out.integer("fit", counts.fit);
   out.end_object();

@@ -89,6 +89,10 @@ void Harvest::merge(const Harvest& other) {
   counts.simulated += other.counts.simulated;
   counts.cut_by_bound += other.counts.cut_by_bound;
   counts.does_not_fit += other.counts.does_not_fit;
+  counts.excess.tenth += other.counts.excess.tenth;
+  counts.excess.whole += other.counts.excess.whole;
+  counts.excess.more += other.counts.excess.more;
+  counts.excess.host += other.counts.excess.host;
   counts.fit += other.counts.fit;
   counts.misses += other.counts.misses;
   counts.without_overlap += other.counts.without_overlap;

@@ -220,6 +220,7 @@ void NodeSearch::visit_stages(const Node& node, const Pipelining& pipelining, co
     tree_.set(*prepared.sharding, run_);
     if (!estimate_sharding_memory(prepared)) {
       harvest.counts.does_not_fit += layouts;
+      count_excess(layouts, harvest.counts.excess);
       if (!before.best.empty() || !harvest.best.empty()) continue;
       const Host& host = run_.cluster.host;
       Lack lack;
@@ -251,6 +252,19 @@ void NodeSearch::visit_stages(const Node& node, const Pipelining& pipelining, co
     harvest.counts.fit += layouts;
     if (!wanted(bound, out_.headroom_bytes, before, harvest)) continue;
     time_sharding(node, pipelining, prepared, before, harvest);
+  }
+}
+
+void NodeSearch::count_excess(std::int64_t layouts, ExcessCounts& counts) const noexcept {
+  const std::int64_t over = -out_.headroom_bytes, card = out_.capacity_bytes;
+  if (over <= 0) {
+    counts.host += layouts;
+  } else if (over <= card / 10) {
+    counts.tenth += layouts;
+  } else if (over <= card) {
+    counts.whole += layouts;
+  } else {
+    counts.more += layouts;
   }
 }
 

@@ -153,6 +153,7 @@ class NodeSearch {
   void prepare_shardings(const Node& node, bool fsdp);
   void visit_stages(const Node& node, const Pipelining& pipelining, const Harvest& before, Harvest& harvest);
   bool estimate_sharding_memory(const Prepared& prepared);
+  void count_excess(std::int64_t layouts, ExcessCounts& counts) const noexcept;
   void list_representatives();
   void time_sharding(const Node& node, const Pipelining& pipelining, const Prepared& prepared, const Harvest& before,
                      Harvest& harvest);

@@ -159,6 +159,19 @@ std::string rule_words(plan::Rule rule) {
   }
 }
 
+/// "Too much: 100 by up to 10% of the card, 11,900 by more".
+std::string excess_words(const plan::ExcessCounts& excess) {
+  std::string words;
+  const auto add = [&](std::int64_t count, std::string_view by) {
+    if (count > 0) words += fmt::format("{}{} {}", words.empty() ? "Too much: " : ", ", count_text(count), by);
+  };
+  add(excess.tenth, "by up to 10% of the card");
+  add(excess.whole, "by up to 100%");
+  add(excess.more, "by more");
+  add(excess.host, "of the host's memory alone");
+  return words;
+}
+
 std::vector<Text> count_lines(const SearchReport& report, const SearchTextOptions& options) {
   const std::size_t page = static_cast<std::size_t>(options.style.width);
   const plan::SearchCounts& c = report.result.counts;
@@ -172,6 +185,7 @@ std::vector<Text> count_lines(const SearchReport& report, const SearchTextOption
   const std::int64_t open = c.layouts - c.estimated - c.cut_by_bound;
   if (open > 0) line += fmt::format("; {} not looked at", count_text(open));
   std::vector<Text> lines = wrap(Text(line), page, 2);
+  if (c.does_not_fit > 0) append(lines, wrap(Text(excess_words(c.excess)), page, 2));
   std::vector<std::pair<std::int64_t, plan::Rule>> rules;
   for (std::size_t i = 0; i < plan::rule_count; ++i) {
     if (c.illegal[i] > 0) rules.emplace_back(c.illegal[i], static_cast<plan::Rule>(i));

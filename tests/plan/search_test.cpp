@@ -140,6 +140,8 @@ void check_against_brute_force(const io::ReadRun& read, const SearchSpace& space
   CHECK(result.counts.layouts == brute.layouts);
   CHECK(result.counts.estimated + result.counts.cut_by_bound == brute.layouts);
   CHECK(result.counts.fit + result.counts.misses + result.counts.does_not_fit == result.counts.estimated);
+  const plan::ExcessCounts& excess = result.counts.excess;
+  CHECK(excess.tenth + excess.whole + excess.more + excess.host == result.counts.does_not_fit);
   REQUIRE(result.best.size() == std::min<std::size_t>(options.top, brute.sorted.size()));
   for (std::size_t i = 0; i < result.best.size(); ++i) {
     const Found& found = result.best[i];

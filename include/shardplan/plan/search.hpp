@@ -55,6 +55,14 @@ struct SearchOptions {
   std::function<void(const SearchProgress&)> progress;  ///< called from one thread, about five times a second
 };
 
+/// By how much layouts do not fit.
+struct ExcessCounts {
+  std::int64_t tenth = 0;  ///< up to a tenth of the card
+  std::int64_t whole = 0;  ///< beyond that, up to as much as it has
+  std::int64_t more = 0;   ///< beyond that
+  std::int64_t host = 0;   ///< the card holds them, the host or the NVMe does not
+};
+
 /// Counts of layouts; estimated + cut_by_bound = layouts, fit + does_not_fit + misses = estimated.
 struct SearchCounts {
   std::int64_t layouts = 0;       ///< legal ones
@@ -62,6 +70,7 @@ struct SearchCounts {
   std::int64_t simulated = 0;     ///< of them, step time exact
   std::int64_t cut_by_bound = 0;  ///< a bound on a whole group showed that none of it is wanted
   std::int64_t does_not_fit = 0;
+  ExcessCounts excess;  ///< sums to does_not_fit
   std::int64_t fit = 0;
   std::int64_t misses = 0;           ///< fit, but not the headroom that is required
   std::int64_t without_overlap = 0;  ///< layouts when those that differ in overlap options alone count once
