@@ -30,6 +30,9 @@ const AttentionEfficiency& flash_efficiency(const Gpu& gpu, const Training& trai
   return kernel == FlashKernel::v3 ? gpu.attention_v3 : gpu.attention;
 }
 
+// A ring step's output is read in 16 bit and added to the fp32 sum, which is read and written.
+constexpr double merged_bytes = 2 + 4 + 4;
+
 double tile_waves(double tiles, double processors, double quantisation) noexcept {
   const double waves = tiles / processors;
   return quantisation * std::ceil(waves) + (1 - quantisation) * std::max(waves, 1.0);
@@ -41,7 +44,9 @@ double attention_shape_share(const Gpu& gpu, double s0, double head_dim, double 
   const double ramp = length / (length + s0);
   if (!has_attention_table(gpu.attention_table)) return ramp;
   constexpr double longest = 16384, most_heads = 384, widest = 128;
-  const double measured = measured_attention_share(gpu.attention_table, head_dim, length, heads) /
+  // Beyond the longest that was measured more rows fill the processors as more heads do.
+  const double rows = std::max(1.0, length / longest);
+  const double measured = measured_attention_share(gpu.attention_table, head_dim, length, heads * rows) /
                           measured_attention_share(gpu.attention_table, widest, longest, most_heads);
   const double inside = std::clamp(length, 1024.0, longest);
   return measured * longest / (longest + s0) * ramp / (inside / (inside + s0));
@@ -245,20 +250,26 @@ OperatorTime operator_seconds(const Run& run, const Operator<double>& op, double
         // A window's kernel walks the whole sequence and computes whole tiles at the window's edge.
         const double length = static_cast<double>(training.seq_length);
         const bool windowed = op.n < length;
-        const double s = windowed ? length : op.n;
+        // A ring's kernels see a block of queries and one of keys at a time, c of them one after the other, and what
+        // each gives is merged into the sum so far; gathered keys or exchanged heads leave each rank 1/c of the rows.
+        const double c = run.parallel.context;
+        const bool ring = run.parallel.context_comm == ContextComm::ring;
+        const double steps = ring ? c : 1.0;
+        const double s = (windowed ? length : op.n) / steps;
         const double tiles = windowed ? op.n / (op.n + window_tile) : 1.0;
         // Triton's and FlashAttention-1's shapes are not those that were measured.
         const bool tabulated = has_attention_table(gpu.attention_table) && &efficiency != &gpu.attention_v1;
-        const double heads = op.batch * static_cast<double>(training.micro_batch_size);
+        const double heads = op.batch * static_cast<double>(training.micro_batch_size) * steps / c;
         const double ramp =
             tabulated ? attention_shape_share(gpu, efficiency.s0, op.k, s, heads) : s / (s + efficiency.s0);
         const double small_head = !tabulated && op.k < 96 ? timing.narrow_head_share : 1.0;
         // Without balancing, the last of c context ranks sees nearly all keys of a causal mask: 2 - 1/c times the mean.
-        const double c = run.parallel.context;
         const bool unbalanced = training.framework == Framework::fsdp && run.parallel.context_comm != ContextComm::a2a;
         const double flop = op.forward_flop * causal_share * (unbalanced ? 2 - 1 / c : 1.0);
-        time.forward_s = flop / (peak * efficiency.forward * ramp * small_head * tiles) + launch_s;
-        time.input_gradient_s = 2.5 * flop / (peak * efficiency.backward * ramp * small_head * tiles) + launch_s;
+        const double merged = memory_seconds(gpu, merged_bytes * (steps - 1) * op.m * op.batch * op.k);
+        time.forward_s = flop / (peak * efficiency.forward * ramp * small_head * tiles) + steps * launch_s + merged;
+        time.input_gradient_s =
+            2.5 * flop / (peak * efficiency.backward * ramp * small_head * tiles) + steps * launch_s + merged;
       }
       break;
     }

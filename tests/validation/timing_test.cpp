@@ -140,6 +140,29 @@ TEST_CASE("heads that are no multiple of eight wide slow unfused attention down"
   CHECK(with_heads(32) > 1.25 * with_heads(30));  // 150 against 160 wide
 }
 
+TEST_CASE("a ring over context ranks computes the same attention in smaller blocks, never faster") {
+  const auto attention_s = [](const char* gpus, int context, int length) {
+    const std::string text = R"({"model":"llama-3.1-8b","cluster":")" + std::string(gpus) +
+                             R"(","num_gpus":8,"parallel":{"context":)" + std::to_string(context) +
+                             R"(},"training":{"framework":"megatron","global_batch_size":32,"seq_length":)" +
+                             std::to_string(length) + R"(,"micro_batch_size":)" + std::to_string(context) + "}}";
+    Estimate out;
+    estimate(with_stack(text), out);
+    return out.time.attention_s;
+  };
+  for (const char* gpus : {"dgx-h100", "dgx-a100-80gb"}) {
+    for (const int length : {2048, 8192, 32768}) {
+      double before = attention_s(gpus, 1, length);
+      for (const int context : {2, 4, 8}) {
+        CAPTURE(gpus, length, context);
+        const double now = attention_s(gpus, context, length);
+        CHECK(now >= before * 0.999);
+        before = now;
+      }
+    }
+  }
+}
+
 TEST_CASE("adapters of a large rank take the time of their products") {
   const auto compute = [](int rank) {
     Estimate out;
