@@ -134,6 +134,7 @@ def reference(about, kind, inline, path=True):
 
 
 FABRICS = ["infiniband", "roce", "efa", "omni-path", "ethernet"]
+SCHEDULES = ["naive", "gpipe", "1f1b", "interleaved", "bfs", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"]
 PRECISIONS = ["fp32", "tf32", "fp16", "bf16", "fp8", "nvfp4"]
 GB_S = {"above": 0, "high": 1e6}
 
@@ -145,14 +146,15 @@ def gpu():
     kernel = members("share of the peak", {"forward": number("of the forward pass", **share),
                                            "backward": number("of the backward pass", **share),
                                            "s0": number("length at which the share is half", 0, 1e6)})
-    attention = {k: kernel for k in ("flash", "flash_v1", "flash_v2", "flash_v3", "eager", "forward", "backward")}
-    del attention["forward"], attention["backward"], attention["eager"]
+    attention = {**{k: kernel for k in ("flash-v1", "flash-v2", "flash-v3")}, "measured": boolean("not a generic curve"),
+                 "source": text("where from")}
     return members("A GPU: the fields of `shardplan list gpus --json`.", {
         "name": {"type": "string"}, "aliases": {"type": "array", "items": {"type": "string"}},
         "vendor": text("maker"), "architecture": text("generation"),
         "memory_gb": number("as sold", above=0, high=1e12),
         "memory_reported_mib": number("as the driver reports it", above=0, high=1e12),
         "memory_cuda_gib": number("cudaMemGetInfo's total", above=0, high=1e12),
+        "measured_like": text("the built-in GPU whose measured tables hold for this one, scaled"),
         "memory_is_estimated": boolean("memory_cuda_gib is a guess"),
         "memory_bandwidth_gb_s": {"type": "number", "exclusiveMinimum": 0, "maximum": 1e12},
         "dense_tflops": members("Dense rates, not the sparse headline.", rates),
@@ -161,13 +163,15 @@ def gpu():
         "scale_up_domain": integer("GPUs that the link joins", 1, MOST),
         "multiprocessors": integer("SMs or compute units", 1, MOST),
         "compute_capability": described("CUDA, as in \"9.0\"", nullable({"type": "string", "pattern": "^[0-9]{1,2}\\.[0-9]$"})),
-        "pcie_gen": integer("PCIe generation", 3, 6), "tdp_w": nullable({"type": "number"}),
+        "pcie_gen": integer("PCIe generation", 3, 6),
+        "host_link_gb_s": number("to a CPU that more than PCIe joins (NVLink-C2C)", above=0, high=1e12),
+        "tdp_w": nullable({"type": "number"}),
         "gemm_efficiency": described("How fast matrix products run.", nullable(members("", {
             "peak_fraction": number("of the peak", **share), "k0": number("elements of k lost to start-up", 0, 1e6),
             "wave_quantisation": number("0 none, 1 full", 0, 1), "launch_us": number("of a kernel", 0, 1e6),
             "memory_fraction": number("of the bandwidth", **share), "sustained": number("of a long run", above=0, high=2),
             "measured": boolean("not a generic curve"), "source": text("where from")}))),
-        "attention_efficiency": nullable({"type": "object"}),
+        "attention_efficiency": described("How fast attention runs.", nullable(members("", attention))),
         "inter_node_efficiency": nullable({"type": "object", "properties": {
             **{f: number("share of the NIC's rate", **share) for f in FABRICS}, "source": text("where from")},
             "additionalProperties": False}),
@@ -280,8 +284,7 @@ def parallel():
         "shard_group": degree("ranks one shard set spans (hybrid_shard, hpZ)"),
         "zeropp": nullable(members("ZeRO++", {"hpz": boolean("secondary shards in the node"), "qwz": boolean("int8 weights"),
                                      "qgz": boolean("int4 gradients")})),
-        "schedule": word("default 1f1b", "naive", "gpipe", "1f1b", "interleaved", "bfs", "zb-h1", "zb-h2", "zb-v",
-                         "dualpipe", "dualpipe-v"),
+        "schedule": word("default 1f1b", *SCHEDULES),
         "layers_per_stage": described("decoder layers of each stage or chunk, in model order", nullable(
             {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 0, "maximum": DEGREE}})),
         "order": described("which ranks are neighbours", nullable({
@@ -406,30 +409,47 @@ def run():
 
 INT = {"type": "integer"}
 BYTES = {"type": "integer", "minimum": 0}
+COUNT = {"type": "integer", "minimum": 1}
 REAL = {"type": ["number", "null"]}
 BOOL = {"type": "boolean"}
 TEXT = {"type": "string"}
 
 
-def shape(**fields):
-    """An object that has these members, and may get more."""
-    return {"type": "object", "properties": fields, "required": list(fields)}
+def shape(optional=None, **fields):
+    """An object that has these members, may have the optional ones, and no other."""
+    return {"type": "object", "properties": {**fields, **(optional or {})}, "required": list(fields),
+            "additionalProperties": False}
 
 
-def listing(items):
-    return {"type": "array", "items": items}
+def listing(items, **more):
+    return {"type": "array", "items": items, **more}
+
+
+def pair(items):
+    return listing(items, minItems=2, maxItems=2)
+
+
+def resolved_run():
+    """A run file with every default filled in."""
+    whole = run()
+    return {k: v for k, v in whole.items() if k not in ("definitions", "description")} | {
+        "required": ["model", "cluster", "num_gpus", "parallel", "training", "defaults"]}
 
 
 def estimate_output():
     parts = {f"{p}_bytes": BYTES for p in ("parameters", "gradients", "optimizer", "activations", "transient",
                                            "communication_buffers", "framework", "total")}
     by_part = {p: BYTES for p in ("embedding", "attention", "mlp", "experts", "router", "norm", "head", "adapters")}
-    moment = {"enum": ["loss", "backward", "backward_end", "optimizer_step", "initialisation"]}
-    stage = shape(stage=INT, layers=INT, parameters=BYTES, in_flight_microbatches=INT, peak_moment=moment, **parts,
+    moments = ["loss", "backward", "backward_end", "optimizer_step", "initialisation"]
+    moment = {"enum": moments}
+    stage = shape(stage=BYTES, layers=BYTES, parameters=BYTES, in_flight_microbatches=BYTES, peak_moment=moment, **parts,
                   reserved_bytes=BYTES, host_bytes=BYTES, nvme_bytes=BYTES,
-                  moments={"type": "object", "additionalProperties": shape(**parts)})
-    call = shape(name=TEXT, op=TEXT, group=TEXT, group_size=INT, scope={"enum": ["none", "intra_node", "inter_node"]},
-                 calls_per_step=INT, message_bytes=BYTES, sent_bytes_per_step=BYTES, time_s=REAL, exposed_s=REAL)
+                  moments=shape(optional={m: shape(**parts) for m in moments}), optional={"in_flight_chunks": BYTES})
+    groups = ["tensor", "pipeline", "data", "context", "expert"]
+    call = shape(name=TEXT, op={"enum": ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send", "broadcast"]},
+                 group={"enum": groups + ["expert_data", "embedding"]}, group_size=BYTES,
+                 scope={"enum": ["none", "intra_node", "inter_node"]},
+                 calls_per_step=BYTES, message_bytes=BYTES, sent_bytes_per_step=BYTES, time_s=REAL, exposed_s=REAL)
     times = {k: REAL for k in ("step_s", "compute_s", "recompute_s", "communication_exposed_s", "bubble_s", "optimizer_s",
                                "offload_s")}
     rates = {k: REAL for k in ("tokens_per_s", "tokens_per_s_per_gpu", "samples_per_s", "model_flop_per_token",
@@ -437,17 +457,39 @@ def estimate_output():
                                "hardware_tflops_per_gpu", "mfu", "hfu", "mfu_causal", "mfu_6n",
                                "gpu_hours_per_1e12_tokens", "price_per_1e12_tokens")}
     return dict(
-        run={"type": "object", "required": ["model", "cluster", "num_gpus", "parallel", "training", "defaults"]},
+        run={"$ref": "#/definitions/resolved_run"},
         model=shape(name=TEXT, parameters=BYTES, active_parameters=BYTES, trainable_parameters=BYTES,
                     padded_vocab_size=BYTES, parameters_by_part=shape(**by_part)),
-        memory=shape(capacity_bytes=BYTES, peak_bytes=BYTES, peak_stage=INT, peak_moment=moment, reserved_bytes=BYTES,
-                     reserved_band_bytes=listing(BYTES), headroom_bytes=INT, fits=BOOL, host_bytes_per_node=BYTES,
-                     nvme_bytes_per_node=BYTES, stages=listing(stage)),
-        communication=shape(calls=listing(call), sent_bytes_per_step=shape(
-            **{k: BYTES for k in ("tensor", "pipeline", "data", "context", "expert", "total")})),
-        pipeline=shape(schedule=TEXT, num_microbatches=INT, bubble_fraction=REAL, ideal_bubble_fraction=REAL),
-        time=shape(**times, step_band_s=listing(REAL)), throughput=shape(**rates),
-        warnings=listing(shape(code=TEXT, path=TEXT, message=TEXT)))
+        memory=shape(capacity_bytes=BYTES, peak_bytes=BYTES, peak_stage=BYTES, peak_moment=moment, reserved_bytes=BYTES,
+                     reserved_band_bytes=pair(BYTES), headroom_bytes=INT, fits=BOOL, host_bytes_per_node=BYTES,
+                     nvme_bytes_per_node=BYTES, stages=listing(stage, minItems=1)),
+        communication=shape(calls=listing(call),
+                            sent_bytes_per_step=shape(**{k: BYTES for k in groups + ["total"]})),
+        pipeline=shape(schedule={"enum": SCHEDULES}, num_microbatches=BYTES, bubble_fraction=REAL,
+                       ideal_bubble_fraction=REAL),
+        time=shape(**times, step_band_s=pair(REAL), step_band_class={
+            "enum": ["known", "mixture_of_experts", "other_fabric", "other_stack", "no_table"]}),
+        throughput=shape(**rates), warnings=listing(shape(code=TEXT, path=TEXT, message=TEXT)))
+
+
+def estimate_detail():
+    """What --measured and --detail add."""
+    operator = shape(name=TEXT, kind=TEXT, parameters=BYTES, saved_bytes=BYTES, forward_flop=BYTES, backward_flop=BYTES,
+                     forward_hbm_bytes=BYTES, forward_s=REAL, backward_s=REAL, sent_bytes=BYTES)
+    layer = shape(first=BYTES, count=BYTES, kind={"enum": ["dense", "moe"]}, saved_bytes=BYTES, kept_bytes=BYTES,
+                  operators=listing(operator))
+    overhead = shape(name=TEXT, bytes=BYTES, part={"enum": ["transient_bytes", "framework_bytes"]}, source=TEXT)
+    stage = shape(stage=BYTES, first_start_s=REAL, last_end_s=REAL, busy_s=REAL, exposed_p2p_s=REAL,
+                  gradients_ready_s=listing(REAL), reduce_start_s=listing(REAL),
+                  activations_held=listing(pair({"type": "number"})))
+    return dict(
+        measured=shape(mfu=REAL, mfu_causal=REAL, hfu=REAL, ratio_to_estimate=REAL, in_band=BOOL,
+                       suspect=nullable(TEXT)),
+        layers=listing(layer), embedding=shape(saved_bytes=BYTES), final_norm=shape(saved_bytes=BYTES),
+        head=shape(saved_bytes=BYTES, peak_bytes=BYTES), backward_transient_bytes=BYTES, overheads=listing(overhead),
+        timeline=shape(makespan_s=REAL, max_span_s=REAL, stages=listing(stage)),
+        offload=shape(to_host_bytes=BYTES, from_host_bytes=BYTES, nvme_read_bytes=BYTES, nvme_written_bytes=BYTES,
+                      once_a_step_s=REAL, passes_s=REAL))
 
 
 def figures():
@@ -458,43 +500,129 @@ def figures():
 
 def check_output():
     failure = shape(requirement={"enum": list(require()["properties"])}, limit={"type": ["number", "boolean"]},
-                    actual={"type": ["number", "boolean"]}, line=INT)
-    problem = shape(file=TEXT, pointer=TEXT, message=TEXT, way_out=TEXT, line=INT, column=INT)
-    file = shape(path=TEXT, status={"enum": ["pass", "fail", "error"]}, failures=listing(failure),
-                 fix={"type": ["string", "null"]})
-    file["properties"].update(figures=figures(), baseline={"anyOf": [figures(), {"type": "null"}]}, problems=listing(problem))
+                    actual={"type": ["number", "boolean", "null"]}, line=BYTES)
+    problem = shape(file=TEXT, pointer=TEXT, message=TEXT, way_out=TEXT, line=BYTES, column=BYTES)
+    path = dict(path=TEXT)
+    judged = dict(failures=listing(failure), fix=nullable(TEXT), figures=figures())
+    baseline = {"baseline": {"anyOf": [figures(), {"type": "null"}]}}
+    file = {"oneOf": [
+        shape(**path, status={"const": "pass"}, **{**judged, "failures": listing(failure, maxItems=0)}, optional=baseline),
+        shape(**path, status={"const": "fail"}, **{**judged, "failures": listing(failure, minItems=1)}, optional=baseline),
+        shape(**path, status={"const": "error"}, failures=listing(failure, maxItems=0), fix={"type": "null"},
+              problems=listing(problem, minItems=1))]}
     return dict(passed=BYTES, failed=BYTES, errors=BYTES, files=listing(file))
 
 
+def sweep_output():
+    counts = ("num_gpus", "data", "global_batch_size", "num_microbatches", "peak_bytes", "need_bytes", "headroom_bytes",
+              "param_bytes", "grad_bytes", "optim_bytes", "activ_bytes", "host_bytes_per_node", "sent_bytes_per_step")
+    reals = ("step_s", "compute_s", "communication_exposed_s", "bubble_fraction", "tokens_per_s", "tokens_per_s_per_gpu",
+             "model_tflops_per_gpu", "mfu", "mfu_causal", "mfu_6n", "hfu", "gpu_hours_per_1e12_tokens",
+             "price_per_1e12_tokens")
+    columns = {**{k: nullable(INT) for k in counts}, **{k: REAL for k in reals}}
+    always = {k: columns.pop(k) for k in ("peak_bytes", "step_s", "mfu", "tokens_per_s")}
+    point = shape(values=listing({}, minItems=1), status={"enum": ["fits", "does_not_fit", "illegal"]},
+                  rule=nullable(TEXT), **always, optional=columns)
+    return dict(vary=listing(TEXT, minItems=1), points=listing(point))
+
+
+def search_output():
+    degrees = {k: COUNT for k in ("tensor", "pipeline", "virtual_pipeline", "context", "expert", "expert_tensor", "data")}
+    layout = shape(**degrees, sequence_parallel=BOOL, zero_stage={"enum": [0, 1, 2, 3, None]},
+                   fsdp=nullable({"enum": ["full_shard", "shard_grad_op", "no_shard", "hybrid_shard"]}),
+                   schedule={"enum": SCHEDULES}, optional={"shard_group": COUNT, "layers_per_stage": listing(BYTES)})
+    fields = training()["properties"]
+    options = shape(micro_batch_size=COUNT, recompute=fields["recompute"], attention=fields["attention"],
+                    offload=nullable(shape(optimizer=nullable(TEXT), parameters=nullable(TEXT), activations=nullable(TEXT))),
+                    overlap=shape(grad_reduce=BOOL, param_gather=BOOL, tp=BOOL, p2p=BOOL),
+                    optional={"global_batch_size": COUNT, "framework": fields["framework"]})
+    row = dict(pareto=BOOL, num_gpus=COUNT, parallel=layout, training=options, peak_bytes=BYTES, reserved_bytes=BYTES,
+               headroom_bytes=INT, **{k: REAL for k in ("step_s", "tokens_per_s", "tokens_per_s_per_gpu", "mfu",
+                                                        "bubble_fraction", "gpu_hours_per_1e12_tokens",
+                                                        "price_per_1e12_tokens")})
+    space = shape(**{k: BYTES for k in ("layouts", "layouts_without_overlap", "estimated", "simulated", "cut_by_bound",
+                                        "does_not_fit", "misses_requirement", "fit")},
+                  illegal={"type": "object", "additionalProperties": COUNT})
+    term = shape(term=TEXT, best_s=REAL, other_s=REAL)
+    why = shape(change=TEXT, reason=TEXT, over_bytes=INT, step_s=REAL, optional={"terms": listing(term)})
+    stated = shape(rank=nullable(COUNT), fits=BOOL, step_s=REAL, peak_bytes=BYTES, headroom_bytes=INT)
+    sensitivity = shape(hardware=TEXT, step_s=REAL, gain=REAL, layout=TEXT)
+    always = dict(objective={"enum": ["throughput", "price", "headroom", "gpus"]}, complete=BOOL, space=space, wall_s=REAL,
+                  threads=COUNT, layouts_per_s_per_core=REAL, best=listing(shape(rank=COUNT, **row)),
+                  pareto=listing(shape(**row)), why_not=listing(why))
+    return always, dict(nearest=listing(shape(**row)), stated=stated, sensitivity=listing(sensitivity))
+
+
+def explain_output():
+    """A topic or a term, every topic, the addresses of an estimate."""
+    symbol = shape(symbol=TEXT, meaning=TEXT, value=REAL, unit=TEXT, optional={"address": TEXT})
+    card = dict(topic=TEXT, value=REAL, unit=TEXT, formula=TEXT, symbols=listing(symbol), substitution=TEXT,
+                sources=listing(TEXT), beware=nullable(TEXT), title=nullable(TEXT),
+                parts=listing(shape(address=TEXT, value=REAL, meaning=TEXT)),
+                remarks=listing(shape(label=TEXT, text=TEXT)))
+    card["try"] = nullable(TEXT)
+    address = shape(address=TEXT, value=REAL, unit=TEXT, meaning=TEXT)
+    return [card, dict(topics=listing(shape(**card))), dict(addresses=listing(address))]
+
+
+def list_output():
+    texts = lambda *names: {n: TEXT for n in names}
+    aliases = listing(TEXT)
+    number_or_flag = {"type": "object", "additionalProperties": {"type": ["number", "boolean"]}}
+    sizes = ("parameters", "active_parameters", "num_hidden_layers", "hidden_size", "num_attention_heads",
+             "num_key_value_heads", "head_dim", "intermediate_size", "num_experts", "num_experts_per_tok", "vocab_size",
+             "max_position_embeddings")
+    fields = training()["properties"]
+    items = {
+        "kinds": shape(**texts("name", "description")),
+        "models": shape(**texts("name", "model_type", "source"), aliases=aliases, tie_word_embeddings=BOOL,
+                        **{k: nullable(BYTES) for k in sizes}),
+        "gpus": gpu(), "clusters": cluster(),
+        "stacks": shape(**texts("name", "framework", "description", "loss", "flash", "source"),
+                        kernels=fields["kernels"], optimizer_impl=fields["optimizer_impl"], compile=BOOL, autocast=BOOL,
+                        overlap=fields["overlap"], memory=number_or_flag, timing=number_or_flag,
+                        optional={"fsdp_version": COUNT, "tensor_is_sequence_parallel": BOOL}),
+        "schedules": shape(**texts("name", "description", "needs", "bubble_fraction", "source")),
+        "optimizers": shape(**texts("name", "description", "form", "matrices", "source"), aliases=aliases,
+                            state_tensors=REAL, matrix_state_tensors=REAL, fixed_bytes_per_parameter=REAL, paged=BOOL,
+                            timed=BOOL),
+        "dtypes": shape(**texts("name", "use", "source"), **{k: REAL for k in (
+            "bits", "sign_bits", "exponent_bits", "fraction_bits", "exponent_bias", "max", "min_normal", "min_subnormal",
+            "epsilon")}),
+        "topics": shape(**texts("name", "section", "description"), aliases=aliases)}
+    return [dict(kind={"const": kind}, items=listing(item)) for kind, item in items.items()]
+
+
 def outputs():
-    row = shape(path=TEXT, values={"type": "array"})
-    point = shape(values={"type": "array"}, status={"enum": ["fits", "does_not_fit", "illegal"]},
-                  rule={"type": ["string", "null"]}, peak_bytes={"type": ["integer", "null"]}, step_s=REAL, mfu=REAL,
-                  tokens_per_s=REAL)
-    layout = {"type": "object"}
+    """The objects of each schema name, each as its members and its optional members."""
+    row = shape(path=TEXT, values=listing({}, minItems=2))
+    following = shape(value=INT, over_bytes=BYTES, why=TEXT)
     return {
-        "estimate": estimate_output(), "check": check_output(),
-        "sweep": dict(vary=listing(TEXT), points=listing(point)),
-        "compare": dict(runs=listing(TEXT), inputs=listing(row), results=listing(row)),
-        "search": dict(space={"type": "object"}, wall_s=REAL, threads=INT, best=listing(layout), pareto=listing(layout),
-                       why_not=listing(layout)),
-        "solve": dict(field=TEXT, value={}, otherwise=listing(layout), estimate={"type": ["object", "null"]}),
-        "explain": dict(topic=TEXT, value={}, unit=TEXT, formula=TEXT, symbols=listing(layout), sources=listing(TEXT)),
-        "list": dict(kind=TEXT, items=listing({"type": "object"}))}
+        "estimate": [(estimate_output(), estimate_detail())], "check": [(check_output(), {})],
+        "sweep": [(sweep_output(), {})],
+        "compare": [(dict(runs=listing(TEXT, minItems=2), inputs=listing(row), results=listing(row)), {})],
+        "search": [search_output()],
+        "solve": [(dict(field=TEXT, goal={"enum": ["largest", "smallest"]}, value=nullable(INT), step=COUNT,
+                        next=nullable(following), otherwise=listing(shape(flags=TEXT, value=nullable(INT))), estimate=nullable({"$ref": "#/definitions/estimate"})), {})],
+        "explain": [(form, {}) for form in explain_output()],
+        "list": [(kind, {}) for kind in list_output()]}
 
 
 def output():
     kinds = []
-    for name, fields in outputs().items():
-        kinds.append(shape(schema={"const": f"shardplan/{name}/v1"}, version=TEXT, **fields))
-        if name == "explain":  # a topic, the list of topics, the list of addresses
-            kinds[-1]["required"] = ["schema", "version"]
-            topic = ["topic", "value", "unit", "formula", "symbols", "substitution", "sources", "beware", "try"]
-            kinds[-1]["anyOf"] = [{"required": topic}, {"required": ["topics"]}, {"required": ["addresses"]}]
-    reals = listing({"type": "number"})
-    kinds.append(shape(schema={"const": "shardplan/schedule/v1"}, makespan={"type": "number"}, busy=reals, bubble_time=reals,
-                       ops=listing(listing({"type": "array"}))))
-    return described("What commands print with --json; more members may be added.", {"oneOf": kinds})
+    definitions = {**run()["definitions"], "resolved_run": resolved_run()}
+    for name, forms in outputs().items():
+        for fields, optional in forms:
+            kinds.append(shape(schema={"const": f"shardplan/{name}/v1"}, version=TEXT, **fields, optional=optional))
+    definitions["estimate"] = kinds[0]
+    kinds[0] = {"$ref": "#/definitions/estimate"}
+    number_list = listing({"type": "number"})
+    op = {"type": "array", "items": [TEXT, {"type": "number"}, {"type": "number"}], "minItems": 3, "additionalItems": False}
+    kinds.append(shape(schema={"const": "shardplan/schedule/v1"}, makespan={"type": "number"}, busy=number_list,
+                       bubble_time=number_list, bubble_of_total=REAL, bubble_of_ideal=REAL, max_span={"type": "number"},
+                       peak_inflight=listing({"type": "number"}), ops=listing(listing(op))))
+    return described("What this version's commands print with --json; later versions may add members.",
+                     {"oneOf": kinds, "definitions": definitions})
 
 
 def document(title, schema):
