@@ -273,8 +273,11 @@ bool follow_framework(Draft& draft, const io::CatalogSource& catalog) {
 
 }  // namespace
 
-Change change_of(const Draft& draft, const std::vector<const Lever*>& levers, const io::CatalogSource& catalog) {
-  Change change{"", "", draft};
+void change_of(const Draft& draft, const std::vector<const Lever*>& levers, const io::CatalogSource& catalog,
+               Change& change) {
+  change.flags.clear();
+  change.reason.clear();
+  change.draft = draft;
   Draft& changed = change.draft;
   const Framework before = draft.run.training.framework;
   for (const Lever* const lever : levers) {
@@ -296,7 +299,6 @@ Change change_of(const Draft& draft, const std::vector<const Lever*>& levers, co
     change.reason = fmt::format("{} in place of {}{}{}", name(after), name(before), change.reason.empty() ? "" : ": ",
                                 change.reason);
   }
-  return change;
 }
 
 std::vector<Lever> single_levers(const Draft& draft, const Run& run, bool fits) {

@@ -27,8 +27,9 @@ struct Lever {
 };
 
 /// Applies levers to a statement. Where they move a framework that nobody stated, the flags and the reason say so: what
-/// is gained may then be the framework's doing.
-Change change_of(const plan::Draft& draft, const std::vector<const Lever*>& levers, const io::CatalogSource& catalog);
+/// is gained may then be the framework's doing. `change` is overwritten, its memory used again.
+void change_of(const plan::Draft& draft, const std::vector<const Lever*>& levers, const io::CatalogSource& catalog,
+               Change& change);
 
 /// Single steps from a run: for one that fits those that may be faster, for one that does not those that free memory.
 std::vector<Lever> single_levers(const plan::Draft& draft, const Run& run, bool fits);

@@ -14,6 +14,7 @@
 #include "shardplan/io/check_json.hpp"
 #include "shardplan/io/run_file.hpp"
 #include "shardplan/plan/check.hpp"
+#include "shardplan/plan/workspace.hpp"
 #include "shardplan/report/check_machine.hpp"
 #include "shardplan/report/check_text.hpp"
 
@@ -32,8 +33,9 @@ constexpr std::array<std::string_view, 3> pictures = {"github", "junit", "sarif"
 /// Judges run files one by one; buffers are kept from one to the next.
 class Checker {
  public:
-  Checker(std::vector<io::Override> overrides, const Baseline* baseline, report::Units units)
-      : overrides_(std::move(overrides)), baseline_(baseline), units_(units) {}
+  /// `fixes`: whether a change that would pass is looked for.
+  Checker(std::vector<io::Override> overrides, const Baseline* baseline, report::Units units, bool fixes)
+      : overrides_(std::move(overrides)), baseline_(baseline), units_(units), fixes_(fixes) {}
 
   CheckedRun check(const std::string& path) {
     CheckedRun checked;
@@ -47,7 +49,7 @@ class Checker {
     io::ReadRun read = io::read_run(input, catalog::builtin_catalog());
     if (!read.ok()) return rejected(std::move(checked), std::move(read.problems));
     for (const std::string& note : read.notes) notes_.push_back(note);
-    estimate(read.run, estimate_);
+    estimate(read.run, workspace_, estimate_);
     judge(read, *input.text, checked);
     if (baseline_ != nullptr) checked.baseline = baseline_->of(path);
     return checked;
@@ -71,8 +73,9 @@ class Checker {
     }
     checked.figures = plan::figures_of(estimate_);
     if (!estimate_.fits) checked.over = report::over_text(read.run, estimate_, units_);
-    if (checked.status != CheckStatus::fail) return;
-    if (auto fix = cheapest_fix(read.draft, read.run, estimate_, verdicts, units_, catalog::builtin_catalog())) {
+    if (checked.status != CheckStatus::fail || !fixes_) return;
+    if (auto fix =
+            cheapest_fix(read.draft, read.run, estimate_, verdicts, units_, catalog::builtin_catalog(), workspace_)) {
       checked.fix = std::move(fix->flags);
       checked.fix_effect = std::move(fix->effect);
     }
@@ -81,6 +84,8 @@ class Checker {
   std::vector<io::Override> overrides_;
   const Baseline* baseline_;
   report::Units units_;
+  bool fixes_;
+  EstimateWorkspace workspace_;
   Estimate estimate_;
   std::vector<std::string> notes_;
 };
@@ -138,7 +143,9 @@ Outcome run_check(const Arguments& arguments, const OutputStyle& style) {
     return outcome;
   }
 
-  Checker checker(std::move(overrides.value), arguments.has("baseline") ? &baseline.value : nullptr, style.page.units);
+  // -q prints one line, which has no room for a fix.
+  Checker checker(std::move(overrides.value), arguments.has("baseline") ? &baseline.value : nullptr, style.page.units,
+                  !style.quiet);
   std::vector<CheckedRun> runs;
   runs.reserve(files.paths.size());
   for (const std::string& path : files.paths) runs.push_back(checker.check(path));

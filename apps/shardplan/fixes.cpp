@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "changes.hpp"
 #include "shardplan/report/number.hpp"
@@ -25,14 +26,10 @@ const Tried* fastest_that_meets(const std::vector<Tried>& tried) {
   return best;
 }
 
-/// The changes that alone come nearest, with each other one beside them.
-void try_two(const std::vector<Lever>& levers, Trials& trials, std::vector<Tried>& tried) {
+/// The changes that alone come nearest, with each other one beside them. `nearest`: by what each legal one misses.
+void try_two(const std::vector<Lever>& levers, std::vector<std::pair<double, std::size_t>> nearest, Trials& trials,
+             std::vector<Tried>& tried) {
   constexpr std::size_t most_first = 4;
-  std::vector<std::pair<double, std::size_t>> nearest;
-  std::vector<Tried> alone;
-  for (std::size_t i = 0; i < levers.size(); ++i) {
-    if (trials.run({&levers[i]}, alone)) nearest.emplace_back(alone.back().missed, i);
-  }
   std::stable_sort(nearest.begin(), nearest.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   nearest.resize(std::min(nearest.size(), most_first));
   for (std::size_t k = 0; k < nearest.size(); ++k) {
@@ -90,21 +87,24 @@ std::string effect_of(const Tried& tried, const Estimate& now, const std::vector
 
 std::optional<Fix> cheapest_fix(const Draft& draft, const Run& run, const Estimate& estimate,
                                 const std::vector<Verdict>& verdicts, report::Units units,
-                                const io::CatalogSource& catalog) {
+                                const io::CatalogSource& catalog, EstimateWorkspace& workspace) {
   // ddp and dp shard nothing: what does not fit there needs another framework, which the change then names.
   Draft open = draft;
   const Framework framework = run.training.framework;
   const bool leave = !estimate.fits && (framework == Framework::ddp || framework == Framework::dp);
   if (leave && !draft.given.has(Field::stack)) open.given.remove(Field::framework);
-  Trials trials(open, catalog);
+  Trials trials(open, catalog, workspace);
   const std::vector<Lever> levers = single_levers(open, run, false);
   std::vector<Tried> tried;
-  for (const Lever& lever : levers) trials.run({&lever}, tried);
-  if (fastest_that_meets(tried) == nullptr) try_two(levers, trials, tried);
+  std::vector<std::pair<double, std::size_t>> nearest;
+  for (std::size_t i = 0; i < levers.size(); ++i) {
+    if (trials.run({&levers[i]}, tried)) nearest.emplace_back(tried.back().missed, i);
+  }
+  if (fastest_that_meets(tried) == nullptr) try_two(levers, std::move(nearest), trials, tried);
   if (fastest_that_meets(tried) == nullptr && more_gpus_help(verdicts)) try_more_gpus(open, run, trials, tried);
   const Tried* const best = fastest_that_meets(tried);
   if (best == nullptr) return std::nullopt;
-  return Fix{best->change.flags, effect_of(*best, estimate, verdicts, units)};
+  return Fix{best->flags, effect_of(*best, estimate, verdicts, units)};
 }
 
 }  // namespace shardplan::cli

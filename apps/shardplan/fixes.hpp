@@ -9,6 +9,7 @@
 #include "shardplan/plan/estimate.hpp"
 #include "shardplan/plan/requirements.hpp"
 #include "shardplan/plan/resolve.hpp"
+#include "shardplan/plan/workspace.hpp"
 #include "shardplan/report/style.hpp"
 
 namespace shardplan::cli {
@@ -23,6 +24,6 @@ struct Fix {
 /// is.
 std::optional<Fix> cheapest_fix(const plan::Draft& draft, const Run& run, const Estimate& estimate,
                                 const std::vector<plan::Verdict>& verdicts, report::Units units,
-                                const io::CatalogSource& catalog);
+                                const io::CatalogSource& catalog, EstimateWorkspace& workspace);
 
 }  // namespace shardplan::cli

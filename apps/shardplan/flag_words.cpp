@@ -103,6 +103,7 @@ WordList words_of(const Flag& flag, const Command& command) {
   if (name == "measured") return {{"tokens_per_s_per_gpu=", "step_s=", "tflops_per_gpu="}};
   if (name == "constraint") {
     std::vector<std::string> words;
+    words.reserve(names_of<plan::Requirement>.size());
     for (const std::string_view requirement : names_of<plan::Requirement>)
       words.push_back(std::string(requirement) + "=");
     return {std::move(words)};

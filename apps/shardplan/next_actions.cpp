@@ -20,7 +20,7 @@ using plan::Field;
 /// The flags of a change without their values: "--recompute --tp".
 std::string ideas_of(const Tried& tried) {
   std::string ideas;
-  std::string_view rest = tried.change.flags;
+  std::string_view rest = tried.flags;
   while (!rest.empty()) {
     const std::string_view word = rest.substr(0, rest.find(' '));
     rest.remove_prefix(std::min(word.size() + 1, rest.size()));
@@ -46,7 +46,7 @@ class Effects {
       : run_(run), now_(now), shortage_(shortage_of(run, now)), tight_(is_tight(run, now)), units_(units) {}
 
   report::Action action(const Tried& tried) const {
-    return {tried.change.flags, now_.fits ? faster(tried) : smaller(tried), tried.change.reason};
+    return {tried.flags, now_.fits ? faster(tried) : smaller(tried), tried.reason};
   }
 
   double tokens_per_s() const noexcept { return now_.throughput.tokens_per_s; }
@@ -223,7 +223,8 @@ std::vector<report::Action> next_actions(const Draft& draft, const Run& run, con
   const Framework framework = run.training.framework;
   const bool leave = !estimate.fits && (framework == Framework::ddp || framework == Framework::dp);
   if (leave && !draft.given.has(Field::stack)) open.given.remove(Field::framework);
-  Trials trials(open, catalog);
+  EstimateWorkspace workspace;
+  Trials trials(open, catalog, workspace);
   const Effects effects(run, estimate, units);
   const std::vector<Lever> levers = single_levers(open, run, estimate.fits);
   std::vector<Tried> tried;

@@ -28,16 +28,16 @@ double missed_by(const std::vector<plan::Verdict>& verdicts, const Estimate& est
 std::int64_t step_tokens(const Run& run) { return run.training.global_batch_size * run.training.seq_length; }
 
 bool Trials::run(const std::vector<const Lever*>& levers, std::vector<Tried>& tried) {
-  Change change = change_of(draft_, levers, catalog_);
-  plan::resolve(change.draft, run_);
-  if (plan::broken_rules(change.draft, run_).any()) return false;
+  change_of(draft_, levers, catalog_, change_);
+  plan::resolve(change_.draft, run_);
+  if (plan::broken_rules(change_.draft, run_).any()) return false;
   const std::int64_t passes = run_.microbatches() * run_.parallel.pipeline * run_.parallel.virtual_pipeline;
   if (passes > passes_left_) return false;
   passes_left_ -= passes;
-  estimate(run_, result_);
+  estimate(run_, workspace_, result_);
   std::vector<plan::Verdict> verdicts = plan::judge(run_.require, result_);
   const double missed = missed_by(verdicts, result_);
-  tried.push_back({std::move(change), result_.fits,
+  tried.push_back({change_.flags, change_.reason, result_.fits,
                    result_.fits && result_.headroom_bytes > result_.capacity_bytes / 50, is_tight(run_, result_),
                    std::move(verdicts), missed, result_.peak_bytes, result_.headroom_bytes, shortage_of(run_, result_),
                    step_tokens(run_), result_.time.step_s, result_.throughput.tokens_per_s, result_.throughput.mfu});

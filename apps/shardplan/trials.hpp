@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "shardplan/plan/estimate.hpp"
 #include "shardplan/plan/requirements.hpp"
 #include "shardplan/plan/resolve.hpp"
+#include "shardplan/plan/workspace.hpp"
 
 namespace shardplan::cli {
 
@@ -30,7 +32,8 @@ Shortage shortage_of(const Run& run, const Estimate& estimate);
 
 /// A legal change and its estimate, as far as the choice needs it.
 struct Tried {
-  Change change;
+  std::string flags;
+  std::string reason;
   bool fits = false;
   bool roomy = false;                   ///< fits with 2% of the card to spare
   bool tight = false;                   ///< warning tight_memory
@@ -58,7 +61,9 @@ std::int64_t step_tokens(const Run& run);
 /// bounded, by work and not by time, so that the same run always gets the same answer.
 class Trials {
  public:
-  Trials(const plan::Draft& draft, const io::CatalogSource& catalog) : draft_(draft), catalog_(catalog) {}
+  /// `workspace`: of the caller, so that many runs share one.
+  Trials(const plan::Draft& draft, const io::CatalogSource& catalog, EstimateWorkspace& workspace)
+      : draft_(draft), catalog_(catalog), workspace_(workspace) {}
 
   /// Nothing where the change is not legal, or more work than is left.
   bool run(const std::vector<const Lever*>& levers, std::vector<Tried>& tried);
@@ -66,7 +71,9 @@ class Trials {
  private:
   const plan::Draft& draft_;
   const io::CatalogSource& catalog_;
+  EstimateWorkspace& workspace_;
   std::int64_t passes_left_ = 2'000'000;
+  Change change_;
   Run run_;
   Estimate result_;
 };
