@@ -17,6 +17,7 @@
 #include "shardplan/plan/workspace.hpp"
 #include "shardplan/report/check_machine.hpp"
 #include "shardplan/report/check_text.hpp"
+#include "shardplan/report/number.hpp"
 
 namespace shardplan::cli {
 namespace {
@@ -74,10 +75,15 @@ class Checker {
     checked.figures = plan::figures_of(estimate_);
     if (!estimate_.fits) checked.over = report::over_text(read.run, estimate_, units_);
     if (checked.status != CheckStatus::fail || !fixes_) return;
-    if (auto fix =
-            cheapest_fix(read.draft, read.run, estimate_, verdicts, units_, catalog::builtin_catalog(), workspace_)) {
-      checked.fix = std::move(fix->flags);
-      checked.fix_effect = std::move(fix->effect);
+    FoundFix found =
+        cheapest_fix(read.draft, read.run, estimate_, verdicts, units_, catalog::builtin_catalog(), workspace_);
+    if (found.fix) {
+      checked.fix = std::move(found.fix->flags);
+      checked.fix_effect = std::move(found.fix->effect);
+    } else if (found.left_out > 0) {
+      notes_.push_back(fmt::format("{}: {} more change{} not tried: a step of {} microbatches is long to simulate",
+                                   checked.path, found.left_out, found.left_out == 1 ? " was" : "s were",
+                                   report::count_text(read.run.microbatches())));
     }
   }
 

@@ -104,7 +104,13 @@ Outcome run_estimate(const Arguments& arguments, const OutputStyle& style) {
   if (style.detail) options.operators = &detail;
   for (const plan::Field field : plan::defaults_taken(read.draft)) options.defaults.emplace_back(name(field));
   if (!style.quiet) {
-    options.actions = next_actions(read.draft, read.run, result, style.page.units, catalog::builtin_catalog());
+    NextActions next = next_actions(read.draft, read.run, result, style.page.units, catalog::builtin_catalog());
+    options.actions = std::move(next.actions);
+    if (next.left_out > 0) {
+      outcome.notes.push_back(fmt::format("{} more change{} not tried: a step of {} microbatches is long to simulate",
+                                          next.left_out, next.left_out == 1 ? " was" : "s were",
+                                          report::count_text(read.run.microbatches())));
+    }
   }
   outcome.result = style.format == Format::markdown ? report::estimate_markdown(read.run, result, options)
                                                     : report::estimate_text(read.run, result, options);

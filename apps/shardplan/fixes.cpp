@@ -85,9 +85,9 @@ std::string effect_of(const Tried& tried, const Estimate& now, const std::vector
 
 }  // namespace
 
-std::optional<Fix> cheapest_fix(const Draft& draft, const Run& run, const Estimate& estimate,
-                                const std::vector<Verdict>& verdicts, report::Units units,
-                                const io::CatalogSource& catalog, EstimateWorkspace& workspace) {
+FoundFix cheapest_fix(const Draft& draft, const Run& run, const Estimate& estimate,
+                      const std::vector<Verdict>& verdicts, report::Units units, const io::CatalogSource& catalog,
+                      EstimateWorkspace& workspace) {
   // ddp and dp shard nothing: what does not fit there needs another framework, which the change then names.
   Draft open = draft;
   const Framework framework = run.training.framework;
@@ -103,8 +103,10 @@ std::optional<Fix> cheapest_fix(const Draft& draft, const Run& run, const Estima
   if (fastest_that_meets(tried) == nullptr) try_two(levers, std::move(nearest), trials, tried);
   if (fastest_that_meets(tried) == nullptr && more_gpus_help(verdicts)) try_more_gpus(open, run, trials, tried);
   const Tried* const best = fastest_that_meets(tried);
-  if (best == nullptr) return std::nullopt;
-  return Fix{best->flags, effect_of(*best, estimate, verdicts, units)};
+  FoundFix found;
+  found.left_out = trials.left_out();
+  if (best != nullptr) found.fix = Fix{best->flags, effect_of(*best, estimate, verdicts, units)};
+  return found;
 }
 
 }  // namespace shardplan::cli

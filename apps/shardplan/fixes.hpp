@@ -19,11 +19,16 @@ struct Fix {
   std::string effect;  ///< "frees 40.0 GiB, MFU 52.1%"
 };
 
+struct FoundFix {
+  std::optional<Fix> fix;
+  std::size_t left_out = 0;  ///< legal changes that were not tried: steps of so many microbatches are long to simulate
+};
+
 /// A single change, else a pair, else more GPUs: of those that meet every requirement the fastest, of more GPUs the
 /// fewest. Each is tried, none guessed; nothing where none of what was tried is enough. `verdicts`: of the run as it
 /// is.
-std::optional<Fix> cheapest_fix(const plan::Draft& draft, const Run& run, const Estimate& estimate,
-                                const std::vector<plan::Verdict>& verdicts, report::Units units,
-                                const io::CatalogSource& catalog, EstimateWorkspace& workspace);
+FoundFix cheapest_fix(const plan::Draft& draft, const Run& run, const Estimate& estimate,
+                      const std::vector<plan::Verdict>& verdicts, report::Units units, const io::CatalogSource& catalog,
+                      EstimateWorkspace& workspace);
 
 }  // namespace shardplan::cli

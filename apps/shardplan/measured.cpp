@@ -30,6 +30,18 @@ double tokens_per_s_per_gpu(const Measurement& measurement, const Run& run, cons
   return 0;
 }
 
+/// The estimate's own figure of what was measured: "34.84 s".
+std::string estimated_text(MeasuredKind kind, const Estimate& estimate) {
+  switch (kind) {
+    case MeasuredKind::tokens_per_s_per_gpu:
+      return fmt::format("{:.4g} tokens/s/GPU", estimate.throughput.tokens_per_s_per_gpu);
+    case MeasuredKind::step_s: return fmt::format("{:.4g} s", estimate.time.step_s);
+    case MeasuredKind::tflops_per_gpu:
+      return fmt::format("{:.4g} TFLOP/s", estimate.throughput.model_flop_per_s_per_gpu / 1e12);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Measurement> parse_measurement(std::string_view text) {
@@ -58,6 +70,15 @@ Result<io::Measured> measured_against(const Measurement& measurement, const Run&
   const ThroughputEstimate& estimated = estimate.throughput;
   const double ratio = tokens_per_s_per_gpu(measurement, run, estimated) / estimated.tokens_per_s_per_gpu;
   Result<io::Measured> result;
+  // A run may well be many times slower than it could be; beyond this the number is of something else.
+  constexpr double slowest = 1.0 / 100;
+  if (ratio < slowest) {
+    result.problems.push_back(problem(
+        fmt::format("--measured {}={:g}: {:.3g} times slower than the estimate ({}) is no speed of this run",
+                    name(measurement.kind), measurement.value, 1 / ratio, estimated_text(measurement.kind, estimate)),
+        "the unit? step_s is seconds of one optimizer step, tokens_per_s_per_gpu and tflops_per_gpu are of one GPU"));
+    return result;
+  }
   const double step_s = estimate.time.step_s / ratio;
   const bool in_band = step_s >= estimate.time.band_low_s && step_s <= estimate.time.band_high_s;
   result.value = {estimated.mfu * ratio,

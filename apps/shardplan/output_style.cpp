@@ -41,6 +41,10 @@ void check_together(const Arguments& arguments, Diagnostics& problems) {
   if (arguments.has("json") && format != "json") {
     complain(fmt::format("--json and --format {} contradict each other", format));
   }
+  // One unit for programs: a file that says bytes must not mean something else when a flag was given.
+  if (arguments.has("units") && (format == "json" || format == "sarif" || format == "trace")) {
+    complain(fmt::format("--units has no place in {}: its sizes are bytes", format));
+  }
   if (!arguments.has("quiet")) return;
   if (format != "text" && format != "markdown") {
     complain(fmt::format("-q prints the first line of the text; {} has none", format));

@@ -112,8 +112,12 @@ class Overrides {
     }
     std::optional<std::string> pointer = io::field_pointer(field);
     if (!pointer) {
-      return complain(fmt::format("--set: unknown field \"{}\"{}", field, io::did_you_mean(field, io::field_words())),
-                      "a field is /training/loss, training.loss or a flag's name without dashes");
+      const std::string near = io::nearest_field(field);
+      return complain(fmt::format("--set: unknown field \"{}\"{}", field,
+                                  near.empty() ? io::did_you_mean(field, io::field_words())
+                                               : fmt::format("; did you mean {}?", near)),
+                      "a field is /training/loss, training.loss or a flag's name without dashes; it stands in model, "
+                      "cluster, num_gpus, parallel, training or require");
     }
     put(std::move(*pointer), given.value.substr(equals + 1), *given.flag);
   }

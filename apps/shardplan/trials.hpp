@@ -68,11 +68,15 @@ class Trials {
   /// Nothing where the change is not legal, or more work than is left.
   bool run(const std::vector<const Lever*>& levers, std::vector<Tried>& tried);
 
+  /// Legal changes that were not tried, since too little work was left.
+  std::size_t left_out() const noexcept { return left_out_; }
+
  private:
   const plan::Draft& draft_;
   const io::CatalogSource& catalog_;
   EstimateWorkspace& workspace_;
-  std::int64_t passes_left_ = 2'000'000;
+  std::int64_t passes_left_ = 8'000'000;
+  std::size_t left_out_ = 0;
   Change change_;
   Run run_;
   Estimate result_;

@@ -104,10 +104,12 @@ std::string message_of(const CheckedRun& run, const plan::Verdict& verdict) {
 
 void write_results(JsonWriter& out, const CheckedRun& run) {
   for (const Diagnostic& problem : run.problems) {
-    const std::string place = problem.pointer.empty() ? "" : problem.pointer + ": ";
-    const std::string way = problem.way_out.empty() ? "" : "; " + problem.way_out;
-    write_result(out, input_rule, plan::requirement_count, place + problem.message + way, plan::place_of(run, problem),
-                 problem.line, problem.column);
+    std::string text = problem.pointer;
+    if (!text.empty()) text += ": ";
+    text += problem.message;
+    if (!problem.way_out.empty()) text.append("; ").append(problem.way_out);
+    write_result(out, input_rule, plan::requirement_count, text, plan::place_of(run, problem), problem.line,
+                 problem.column);
   }
   for (const Checked& checked : run.requirements) {
     const plan::Verdict& verdict = checked.verdict;

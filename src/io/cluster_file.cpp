@@ -74,7 +74,11 @@ void read_inter_node(ObjectReader& reader, Cluster& cluster) {
   const nlohmann::json* value = reader.member("inter_node");
   if (value == nullptr) return;
   ObjectReader link(*value, reader.file(), reader.pointer_of("inter_node"), reader.problems());
-  cluster.fabric = link.choice<FabricType>("type").value_or(FabricType::infiniband);
+  cluster.fabric = link.choice<FabricType>("type",
+                                           "it sets which share of the line rate collectives reach: roce stands for "
+                                           "other RDMA fabrics (Slingshot, Spectrum-X), ethernet for TCP; speed and "
+                                           "latency are bandwidth_gb_s and latency_us")
+                       .value_or(FabricType::infiniband);
   cluster.inter_node.latency_s = wire_latency[static_cast<std::size_t>(cluster.fabric)];
   read_link(link, cluster.inter_node);
   link.finish();

@@ -114,17 +114,19 @@ std::optional<std::string> ObjectReader::text(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<std::size_t> ObjectReader::word(std::string_view name, const std::vector<std::string_view>& words) {
+std::optional<std::size_t> ObjectReader::word(std::string_view name, const std::vector<std::string_view>& words,
+                                              std::string_view way_out) {
   const nlohmann::json* value = member(name);
   if (value == nullptr) return std::nullopt;
   if (value->is_string()) {
     const std::string& text = value->get_ref<const std::string&>();
     const auto found = std::find(words.begin(), words.end(), text);
     if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-    problem(name, fmt::format("{} is not {}{}", quoted(*value), list_of(words), did_you_mean(text, words)));
+    problem(name, fmt::format("{} is not {}{}", quoted(*value), list_of(words), did_you_mean(text, words)),
+            std::string(way_out));
     return std::nullopt;
   }
-  problem(name, fmt::format("{} is not {}", quoted(*value), list_of(words)));
+  problem(name, fmt::format("{} is not {}", quoted(*value), list_of(words)), std::string(way_out));
   return std::nullopt;
 }
 
@@ -138,7 +140,9 @@ void ObjectReader::finish() {
   std::size_t unknown = 0;
   for (const auto& [name, value] : object_->items()) {
     if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
-    if (++unknown <= most_unknown) problem(name, "unknown field" + did_you_mean(name, known_));
+    if (++unknown > most_unknown) continue;
+    const std::string near = did_you_mean(name, known_);
+    problem(name, "unknown field" + near, near.empty() ? fields_here(known_) : std::string());
   }
   if (unknown <= most_unknown) return;
   problems_.push_back(

@@ -38,15 +38,16 @@ class ObjectReader {
   std::optional<bool> boolean(std::string_view name);
   std::optional<std::string> text(std::string_view name);
 
-  /// A member that spells an enumerator.
+  /// A member that spells an enumerator. `way_out`: said where it does not.
   template <class Enum>
-  std::optional<Enum> choice(std::string_view name) {
-    const std::optional<std::size_t> index = word(name, {names_of<Enum>.begin(), names_of<Enum>.end()});
+  std::optional<Enum> choice(std::string_view name, std::string_view way_out = {}) {
+    const std::optional<std::size_t> index = word(name, {names_of<Enum>.begin(), names_of<Enum>.end()}, way_out);
     if (!index) return std::nullopt;
     return static_cast<Enum>(*index);
   }
   /// The index of the word that a member spells.
-  std::optional<std::size_t> word(std::string_view name, const std::vector<std::string_view>& words);
+  std::optional<std::size_t> word(std::string_view name, const std::vector<std::string_view>& words,
+                                  std::string_view way_out = {});
 
   /// Fields that are legal and mean nothing to the caller.
   void accept(std::initializer_list<std::string_view> names);

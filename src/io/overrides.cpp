@@ -9,6 +9,8 @@
 
 #include "override_apply.hpp"
 #include "shardplan/io/json_text.hpp"
+#include "shardplan/io/suggest.hpp"
+#include "shardplan/plan/fields.hpp"
 
 namespace shardplan::io {
 namespace {
@@ -79,6 +81,21 @@ std::optional<std::string> field_pointer(std::string_view field) {
     return field.front() == '/' ? std::optional(pointer) : std::nullopt;  // a pointer is taken at its word
   }
   return pointer;
+}
+
+std::string nearest_field(std::string_view typed) {
+  const std::string_view last =
+      typed.substr(typed.find_last_of("./") == std::string_view::npos ? 0 : typed.find_last_of("./") + 1);
+  std::vector<std::string_view> members;
+  members.reserve(names_of<plan::Field>.size());
+  for (const std::string_view pointer : names_of<plan::Field>)
+    members.push_back(pointer.substr(pointer.rfind('/') + 1));
+  const std::string_view near = closest(last, members);
+  if (near.empty()) return {};
+  const auto index = static_cast<std::size_t>(std::find(members.begin(), members.end(), near) - members.begin());
+  std::string path(names_of<plan::Field>[index].substr(1));
+  std::replace(path.begin(), path.end(), '/', '.');
+  return path;
 }
 
 std::string_view flag_of(std::string_view pointer) {

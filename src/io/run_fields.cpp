@@ -23,7 +23,7 @@ constexpr std::size_t most_unknown_fields = 20;
 /// The names of a section's members, from the fields' pointers.
 std::vector<std::string_view> members_of(std::string_view section) {
   std::vector<std::string_view> members;
-  if (section.empty()) members = {"$schema", "defaults", "require"};
+  if (section.empty()) members = {"$schema", "defaults"};
   if (section == "/require") {
     members.assign(names_of<plan::Requirement>.begin(), names_of<plan::Requirement>.end());
   }
@@ -36,12 +36,25 @@ std::vector<std::string_view> members_of(std::string_view section) {
     const std::string_view member = rest.substr(0, rest.find('/'));
     if (std::find(members.begin(), members.end(), member) == members.end()) members.push_back(member);
   }
+  if (section.empty()) members.push_back("require");
   return members;
+}
+
+/// A field of that name in another section: "; did you mean /parallel/tensor?".
+std::string other_place_of(std::string_view key, std::string_view section) {
+  for (const std::string_view pointer : names_of<Field>) {
+    const std::string_view member = pointer.substr(pointer.rfind('/') + 1);
+    if (edit_distance(member, key) != 0 || pointer.substr(0, pointer.rfind('/')) == section) continue;
+    return fmt::format("; did you mean {}?", pointer);
+  }
+  return {};
 }
 
 void remove_unknown(nlohmann::json& object, std::string_view section, std::string_view file, Diagnostics& problems) {
   if (!object.is_object()) return;
   const std::vector<std::string_view> known = members_of(section);
+  std::vector<std::string_view> shown = known;  // `defaults` is what a resolved run states, nobody else
+  shown.erase(std::remove(shown.begin(), shown.end(), "defaults"), shown.end());
   std::vector<std::string> unknown;
   for (const auto& [key, value] : object.items()) {
     if (std::find(known.begin(), known.end(), key) == known.end()) unknown.push_back(key);
@@ -49,8 +62,11 @@ void remove_unknown(nlohmann::json& object, std::string_view section, std::strin
   for (std::size_t i = 0; i < unknown.size(); ++i) {
     const std::string& key = unknown[i];
     if (i < most_unknown_fields) {
+      const std::string near = did_you_mean(key, known);
+      const std::string elsewhere = near.empty() ? other_place_of(key, section) : std::string();
       problems.push_back({std::string(file), fmt::format("{}/{}", section, escape_token(key)),
-                          "unknown field" + did_you_mean(key, known), "", 0, 0});
+                          "unknown field" + (near.empty() ? elsewhere : near),
+                          near.empty() && elsewhere.empty() ? fields_here(shown) : std::string(), 0, 0});
       const std::string meant(closest(key, known));
       const auto taken = object.find(meant);
       if (!meant.empty() && (taken == object.end() || taken->is_null())) object[meant] = object[key];

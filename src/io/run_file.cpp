@@ -122,6 +122,25 @@ class Reader {
       if (expand_named(change.pointer)) apply_override(root_, change, result_.problems);
     }
     remove_unknown_fields(root_, file_, result_.problems);
+    require_adapters();
+  }
+
+  /// A flag for a part of the adapters of a run that has none would switch them on unasked, with a rank nobody chose.
+  void require_adapters() {
+    const std::string_view peft = name(Field::peft);
+    const json* of_file = input_.text ? find_pointer(*input_.text->value, peft) : nullptr;
+    if (of_file != nullptr && !of_file->is_null()) return;
+    const auto starts_them = [&](const Override& change) {
+      return change.pointer == peft || change.pointer == name(Field::peft_rank) ||
+             change.pointer == name(Field::peft_method);
+    };
+    if (std::any_of(input_.overrides.begin(), input_.overrides.end(), starts_them)) return;
+    for (const Override& change : input_.overrides) {
+      if (!is_inside(change.pointer, peft) || change.flag.empty()) continue;
+      problem(change.pointer, fmt::format("{}: the run has no adapters", quoted(override_value(change))),
+              "--lora-rank 16 trains some beside a frozen base");
+      erase_pointer(root_, peft);
+    }
   }
 
   void read_microbatches(const Override& change) {
@@ -283,12 +302,34 @@ class Reader {
     if (model_json_ != nullptr && !drops) {
       if (auto warning = unused_dropout(*model_json_)) result_.warnings.push_back(std::move(*warning));
     }
+    note_flags_without_effect();
     for (const Warning& warning : plan::run_warnings(result_.run)) result_.warnings.push_back(warning);
     if (!dropped_data_.empty()) {
       result_.notes.push_back(
           fmt::format("parallel.data {} of {} is dropped, since {} changes the layout; it becomes {}", dropped_data_,
                       file_, dropped_for_, result_.run.parallel.data));
     }
+  }
+
+  /// A file may state everything; who types a flag expects that it does something.
+  void note_flags_without_effect() {
+    const Run& run = result_.run;
+    const Precision precision = run.training.precision;
+    const auto note = [&](std::string_view pointer, bool idle, std::string_view why) {
+      for (const Override& change : input_.overrides) {
+        const bool typed = !change.flag.empty() && change.flag != "--vary";
+        if (!idle || !typed || !is_inside(change.pointer, pointer)) continue;
+        const std::string shown = change.flag == "--set" ? fmt::format("--set {}", change.pointer) : change.flag;
+        result_.notes.push_back(fmt::format("{} changes nothing: {}", shown, why));
+      }
+    };
+    note(name(Field::schedule), run.parallel.pipeline == 1, "there is no pipeline (--pp 1)");
+    note(name(Field::context_comm), run.parallel.context == 1, "sequences are not split (--cp 1)");
+    note(name(Field::fsdp_version), run.parallel.fsdp == Fsdp::none, "the run has no FSDP");
+    note("/training/fp8/recipe", precision != Precision::fp8 && precision != Precision::nvfp4,
+         "the precision is not fp8");
+    note("/training/overlap/p2p", run.parallel.pipeline == 1, "there is no pipeline (--pp 1)");
+    note("/training/overlap/tp", run.parallel.tensor == 1, "there is no tensor parallelism (--tp 1)");
   }
 
   /// Problems that a flag caused name the command line; the others get their place in the file.

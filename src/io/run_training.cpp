@@ -112,6 +112,22 @@ void read_loss(SectionReader& section) {
   section.store(Field::loss, loss, training.loss);
 }
 
+/// The names that `list optimizers` shows of those nearest, by name or alias.
+std::vector<std::string_view> nearest_optimizers(std::string_view text) {
+  std::vector<std::string_view> known;
+  for (const Optimizer& optimizer : optimizers()) known.push_back(optimizer.name);
+  for (const OptimizerAlias& alias : optimizer_aliases()) known.push_back(alias.name);
+  std::vector<std::string_view> names;
+  constexpr std::size_t most = 3;
+  for (const std::string_view word : nearest(text, known, known.size())) {
+    const Optimizer* const optimizer = parse_optimizer(std::string(word)).optimizer;
+    if (optimizer == nullptr) continue;
+    if (std::find(names.begin(), names.end(), optimizer->name) == names.end()) names.push_back(optimizer->name);
+    if (names.size() == most) break;
+  }
+  return names;
+}
+
 void read_optimizer(SectionReader& section) {
   const nlohmann::json* value = section.member(Field::optimizer);
   if (value == nullptr) {
@@ -124,12 +140,10 @@ void read_optimizer(SectionReader& section) {
   if (found.optimizer != nullptr) {
     known = std::string(found.optimizer->name);
   } else {
-    std::vector<std::string_view> names;
-    for (const Optimizer& optimizer : optimizers()) names.push_back(optimizer.name);
-    std::vector<std::string_view> accepted = names;
-    for (const OptimizerAlias& alias : optimizer_aliases()) accepted.push_back(alias.name);
-    section.problem(Field::optimizer,
-                    fmt::format("{} is not one of {}{}", quoted(*value), list_of(names), did_you_mean(text, accepted)));
+    section.problem(
+        Field::optimizer,
+        fmt::format("{} is no optimizer; the nearest are {}", quoted(*value), list_of(nearest_optimizers(text), "and")),
+        fmt::format("shardplan list optimizers names all {}", optimizers().size()));
   }
   Training& training = section.draft().run.training;
   section.store(Field::optimizer, known, training.optimizer);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
 
 namespace shardplan::io {
 namespace {
@@ -22,7 +23,7 @@ struct Alias {
   std::string_view typed;
   std::string_view meant;
 };
-constexpr std::array<Alias, 12> aliases = {{{"fp4", "nvfp4"},
+constexpr std::array<Alias, 25> aliases = {{{"fp4", "nvfp4"},
                                             {"mxfp4", "nvfp4"},
                                             {"float4", "nvfp4"},
                                             {"float8", "fp8"},
@@ -33,7 +34,21 @@ constexpr std::array<Alias, 12> aliases = {{{"fp4", "nvfp4"},
                                             {"bfloat16", "bf16"},
                                             {"float", "fp32"},
                                             {"float32", "fp32"},
-                                            {"single", "fp32"}}};
+                                            {"single", "fp32"},
+                                            // Fabrics: what is RDMA over Ethernet behaves as roce.
+                                            {"slingshot", "roce"},
+                                            {"slingshot11", "roce"},
+                                            {"rocev2", "roce"},
+                                            {"spectrumx", "roce"},
+                                            {"ib", "infiniband"},
+                                            {"hdr", "infiniband"},
+                                            {"ndr", "infiniband"},
+                                            {"xdr", "infiniband"},
+                                            {"opa", "omni-path"},
+                                            {"cornelis", "omni-path"},
+                                            {"srd", "efa"},
+                                            {"tcp", "ethernet"},
+                                            {"tcpx", "ethernet"}}};
 
 }  // namespace
 
@@ -82,6 +97,39 @@ std::string_view closest(std::string_view word, const std::vector<std::string_vi
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {
   const std::string_view near = closest(word, candidates);
   return near.empty() ? std::string() : "; did you mean \"" + std::string(near) + "\"?";
+}
+
+std::vector<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& candidates,
+                                      std::size_t most) {
+  constexpr std::size_t longest_word = 100;
+  std::vector<std::pair<std::size_t, std::string_view>> order;
+  order.reserve(candidates.size());
+  for (const std::string_view candidate : candidates) {
+    order.emplace_back(edit_distance(word.substr(0, longest_word), candidate), candidate);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  order.resize(std::min(order.size(), most));
+  std::vector<std::string_view> words;
+  words.reserve(order.size());
+  for (const auto& each : order) words.push_back(each.second);
+  return words;
+}
+
+std::string fields_here(const std::vector<std::string_view>& fields) {
+  constexpr std::size_t most = 40;
+  std::vector<std::string_view> shown;
+  for (const std::string_view field : fields) {
+    if (field.empty() || field.front() == '$') continue;
+    if (std::find(shown.begin(), shown.end(), field) == shown.end()) shown.push_back(field);
+  }
+  if (shown.empty()) return {};
+  if (shown.size() == 1) return "the field here is " + std::string(shown.front());
+  const std::string more = shown.size() > most ? std::to_string(shown.size() - most) + " more" : std::string();
+  if (!more.empty()) {
+    shown.resize(most);
+    shown.push_back(more);
+  }
+  return "the fields here are " + list_of(shown, "and");
 }
 
 std::string list_of(const std::vector<std::string_view>& words, std::string_view conjunction) {

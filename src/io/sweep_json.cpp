@@ -37,6 +37,7 @@ std::string sweep_json(const plan::Sweep& sweep) {
     if (std::find(fields.begin(), fields.end(), field) == fields.end()) fields.push_back(field);
   }
   std::vector<std::string> keys;
+  keys.reserve(fields.size());
   for (const ResultField* const field : fields) keys.push_back(plan::key_of(*field));
   std::vector<std::vector<std::string>> values;  // as JSON
   for (const plan::SweepAxis& axis : sweep.axes) {

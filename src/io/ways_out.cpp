@@ -75,6 +75,34 @@ bool is_offload_part(std::string_view pointer) {
          pointer == "/training/offload/activations";
 }
 
+/// Whether a flag for a part of the offloading stays where the way out is taken.
+bool stays(const Override& change, const WayOut& way, const Statement& statement) {
+  const bool replaced = std::any_of(way.settings.begin(), way.settings.end(), [&](const WayOut::Setting& setting) {
+    return setting.pointer == change.pointer && !is_stated(statement, setting);
+  });
+  return is_offload_part(change.pointer) && !replaced;
+}
+
+/// What --offload has beside what the way out sets: the flag is said whole, as it is to be typed.
+std::string offload_parts_of(const WayOut& way, const Statement& statement) {
+  constexpr std::string_view offload = "/training/offload/";
+  std::string parts;
+  for (const Override& change : *statement.overrides) {
+    if (change.flag != "--offload" || !stays(change, way, statement)) continue;
+    parts += fmt::format("{}{}={}", parts.empty() ? "" : ",", change.pointer.substr(offload.size()), change.value);
+  }
+  return parts;
+}
+
+/// " beside --set training.offload.optimizer=cpu": another flag that stays.
+std::string beside_offload(const WayOut& way, const Statement& statement) {
+  for (const Override& change : *statement.overrides) {
+    if (change.flag != "--set" || !stays(change, way, statement)) continue;
+    return fmt::format(" beside --set {}={}", dotted(change.pointer), change.value);
+  }
+  return {};
+}
+
 std::string as_flags(const WayOut& way, const Statement& statement) {
   constexpr std::string_view offload = "/training/offload/";
   std::string typed;
@@ -87,8 +115,9 @@ std::string as_flags(const WayOut& way, const Statement& statement) {
     if (is_null(setting) && has_flag(statement, setting.pointer)) {
       without += (without.empty() ? "" : " and ") + flags_of(statement, setting.pointer);
     } else if (is_offload_part(setting.pointer) && !set && !is_null(setting)) {
-      offloaded += fmt::format("{}{}={}", offloaded.empty() ? "--offload " : ",",
-                               setting.pointer.substr(offload.size()), typed_value(setting.value));
+      if (offloaded.empty()) offloaded = "--offload " + offload_parts_of(way, statement);
+      if (offloaded.back() != ' ') offloaded += ',';
+      offloaded += fmt::format("{}={}", setting.pointer.substr(offload.size()), typed_value(setting.value));
     } else if (flag.empty() || is_null(setting)) {
       typed +=
           fmt::format("{}--set {}={}", typed.empty() ? "" : " ", dotted(setting.pointer), typed_value(setting.value));
@@ -96,7 +125,7 @@ std::string as_flags(const WayOut& way, const Statement& statement) {
       typed += fmt::format("{}--{} {}", typed.empty() ? "" : " ", flag, typed_value(setting.value));
     }
   }
-  if (!offloaded.empty()) typed += (typed.empty() ? "" : " ") + offloaded;
+  if (!offloaded.empty()) typed += (typed.empty() ? "" : " ") + offloaded + beside_offload(way, statement);
   if (without.empty()) return typed;
   return typed.empty() ? fmt::format("leave {} out", without) : fmt::format("{} without {}", typed, without);
 }

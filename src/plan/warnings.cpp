@@ -5,6 +5,7 @@
 #include <string>
 
 #include "shardplan/core/diagnostic.hpp"
+#include "shardplan/core/runtime.hpp"
 #include "shardplan/physics/topology.hpp"
 #include "shardplan/plan/estimate.hpp"
 #include "shardplan/plan/fields.hpp"
@@ -94,10 +95,9 @@ void memory_warnings(const Run& run, const Estimate& estimate, Warnings& warning
                      gib(low), gib(high), gib(capacity))});
   }
   if (run.cluster.gpu.memory_is_estimated) {
-    warnings.push_back(
-        {"capacity_estimated", "/cluster/gpu",
-         fmt::format("the memory that CUDA reports on {} is not known; 0.99 of its reported size is taken",
-                     run.cluster.gpu.name)});
+    warnings.push_back({"capacity_estimated", "/cluster/gpu",
+                        fmt::format("the memory that {} reports on {} is not known; 0.99 of its reported size is taken",
+                                    runtime_of(run.cluster.gpu.vendor).name, run.cluster.gpu.name)});
   }
   const double host = run.cluster.host.memory_bytes;
   if (host > 0 && static_cast<double>(estimate.host_bytes_per_node) > host) {

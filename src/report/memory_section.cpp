@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "sections.hpp"
+#include "shardplan/core/runtime.hpp"
 #include "shardplan/report/bar.hpp"
 #include "shardplan/report/number.hpp"
 #include "shardplan/report/table.hpp"
@@ -210,7 +211,11 @@ std::string part_note(const Run& run, const Estimate& estimate, std::size_t part
       if (gathers) note += note.empty() ? "gathered weights, working copies" : ", gathered weights";
       return note.empty() ? "working copies" : note;
     }
-    case 6: return run.num_gpus > 1 ? "CUDA context, NCCL" : "CUDA context";
+    case 6: {
+      const Runtime runtime = runtime_of(run.cluster.gpu.vendor);
+      return run.num_gpus > 1 ? fmt::format("{}, {}", runtime.context, runtime.collectives)
+                              : std::string(runtime.context);
+    }
     default: return {};
   }
 }

@@ -54,7 +54,7 @@ std::string color_of(double rank) {
   const double part = at - static_cast<double>(low);
   std::string color = "#";
   for (std::size_t i = 0; i < 3; ++i) {
-    color += fmt::format("{:02x}", static_cast<int>(stops[low][i] + part * (stops[low + 1][i] - stops[low][i]) + 0.5));
+    color += fmt::format("{:02x}", std::lround(stops[low][i] + part * (stops[low + 1][i] - stops[low][i])));
   }
   return color;
 }

@@ -56,6 +56,23 @@ TEST_CASE("more than the dense peak is a problem") {
   CHECK(measured("tflops_per_gpu=830").ok());
 }
 
+TEST_CASE("a hundred times slower than the estimate is no speed of the run") {
+  // The estimate: 1000 tokens/s/GPU, 16 s a step, 500 TFLOP/s.
+  const char* const text = GENERATE("step_s=1e9", "step_s=1601", "tokens_per_s_per_gpu=9.9", "tflops_per_gpu=4.9",
+                                    "tokens_per_s_per_gpu=1e-9");
+  CAPTURE(text);
+  const auto result = measured(text);
+  REQUIRE(result.problems.size() == 1);
+  CHECK_THAT(result.problems[0].message, test::Contains("times slower than the estimate"));
+  CHECK_FALSE(result.problems[0].way_out.empty());
+}
+
+TEST_CASE("ninety times slower is slow, and told") {
+  const char* const text = GENERATE("step_s=1440", "tokens_per_s_per_gpu=11.2", "tflops_per_gpu=5.6");
+  CAPTURE(text);
+  CHECK(measured(text).ok());
+}
+
 TEST_CASE("what is no measurement is a problem") {
   const char* const text = GENERATE("", "step_s", "step_s=", "step_s=0", "step_s=-1", "step_s=nan", "step_s=inf",
                                     "step_s=1x", "steps=3", "=3");

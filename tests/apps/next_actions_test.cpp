@@ -70,8 +70,10 @@ Estimated estimate_of(const std::string& path, const std::string& flags) {
 }
 
 std::vector<Action> actions_of(const Estimated& now) {
-  return shardplan::cli::next_actions(now.read.draft, now.read.run, now.estimate, shardplan::report::Units::gib,
-                                      shardplan::catalog::builtin_catalog());
+  const auto next = shardplan::cli::next_actions(now.read.draft, now.read.run, now.estimate,
+                                                 shardplan::report::Units::gib, shardplan::catalog::builtin_catalog());
+  CHECK(next.left_out == 0);
+  return next.actions;
 }
 
 bool is_tight(const Estimated& run) {

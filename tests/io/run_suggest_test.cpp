@@ -39,6 +39,23 @@ TEST_CASE("the nearest word, or none") {
   CHECK(did_you_mean("zzz", words).empty());
 }
 
+TEST_CASE("the nearest words, near or not") {
+  const std::vector<std::string_view> words = {"tensor", "pipeline", "data"};
+  CHECK(nearest("date", words, 2) == std::vector<std::string_view>{"data", "tensor"});
+  CHECK(nearest("xyzzy", words, 9).size() == 3);
+  CHECK(nearest("", {}, 3).empty());
+}
+
+TEST_CASE("the fields that there are") {
+  CHECK(fields_here({}).empty());
+  CHECK(fields_here({"$schema", "a"}) == "the field here is a");
+  CHECK(fields_here({"a", "b", "a", "c"}) == "the fields here are a, b and c");
+  std::vector<std::string> many;
+  for (int i = 0; i < 50; ++i) many.push_back("f" + std::to_string(i));
+  const std::string text = fields_here({many.begin(), many.end()});
+  CHECK(text.substr(text.size() - 12) == " and 10 more");
+}
+
 TEST_CASE("lists of words") {
   CHECK(list_of({}).empty());
   CHECK(list_of({"a"}) == "a");

@@ -200,6 +200,7 @@ Example one_gpu() {
   run.model.kinds.resize(1);
   run.model.layer_kinds.assign(32, 0);
   run.cluster.gpu.name = "RTX-4090";
+  run.cluster.gpu.vendor = "NVIDIA";
   run.cluster.gpus_per_node = 1;
   run.training.seq_length = 2048;
   run.training.global_batch_size = 1;

@@ -19,6 +19,10 @@ struct Override {
 /// ("parallel.tensor"), or a flag's name without dashes ("tp"). Nothing when its first word is none of these.
 std::optional<std::string> field_pointer(std::string_view field);
 
+/// The run file's field that a mistyped one most likely means: by its last name first ("seq_len" and "training.tensor"
+/// are /training/seq_length and /parallel/tensor), dotted; "" where none is near.
+std::string nearest_field(std::string_view typed);
+
 /// The flag that sets exactly the field at a pointer, without dashes; "" where --set is the only one.
 std::string_view flag_of(std::string_view pointer);
 

@@ -18,6 +18,14 @@ std::string_view closest(std::string_view word, const std::vector<std::string_vi
 /// `; did you mean "tensor"?`, or "" when nothing is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates);
 
+/// The `most` candidates with the fewest edits to `word`, near or not, nearest first.
+std::vector<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& candidates,
+                                      std::size_t most);
+
+/// `the fields here are a, b and c`: the way out of an unknown field. Without those that begin with '$' and doubles; a
+/// long list ends in a count.
+std::string fields_here(const std::vector<std::string_view>& fields);
+
 /// "a", "a or b", "a, b or c".
 std::string list_of(const std::vector<std::string_view>& words, std::string_view conjunction = "or");
 

@@ -246,7 +246,7 @@ void Fields::only(const std::vector<std::string_view>& known, std::string_view w
     if (legal) continue;
     const std::string_view near = closest(key, known);
     problem(key, fmt::format("unknown field of {}", what),
-            near.empty() ? std::string() : fmt::format("did you mean \"{}\"?", near));
+            near.empty() ? fields_here(known) : fmt::format("did you mean \"{}\"?", near));
   }
 }
 
