@@ -104,11 +104,12 @@ Outcome run_estimate(const Arguments& arguments, const OutputStyle& style) {
   if (style.detail) options.operators = &detail;
   for (const plan::Field field : plan::defaults_taken(read.draft)) options.defaults.emplace_back(name(field));
   if (!style.quiet) {
-    NextActions next = next_actions(read.draft, read.run, result, style.page.units, catalog::builtin_catalog());
-    options.actions = std::move(next.actions);
-    if (next.left_out > 0) {
+    std::size_t left_out = 0;
+    options.actions =
+        next_actions(read.draft, read.run, result, style.page.units, catalog::builtin_catalog(), &left_out);
+    if (left_out > 0) {
       outcome.notes.push_back(fmt::format("{} more change{} not tried: a step of {} microbatches is long to simulate",
-                                          next.left_out, next.left_out == 1 ? " was" : "s were",
+                                          left_out, left_out == 1 ? " was" : "s were",
                                           report::count_text(read.run.microbatches())));
     }
   }

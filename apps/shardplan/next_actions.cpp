@@ -216,8 +216,8 @@ std::vector<report::Action> memory_actions(std::vector<Tried> tried, const Draft
 
 }  // namespace
 
-NextActions next_actions(const Draft& draft, const Run& run, const Estimate& estimate, report::Units units,
-                         const io::CatalogSource& catalog) {
+std::vector<report::Action> next_actions(const Draft& draft, const Run& run, const Estimate& estimate,
+                                         report::Units units, const io::CatalogSource& catalog, std::size_t* left_out) {
   // ddp and dp shard nothing: what does not fit there needs another framework, which each line then names.
   Draft open = draft;
   const Framework framework = run.training.framework;
@@ -229,11 +229,10 @@ NextActions next_actions(const Draft& draft, const Run& run, const Estimate& est
   const std::vector<Lever> levers = single_levers(open, run, estimate.fits);
   std::vector<Tried> tried;
   for (const Lever& lever : levers) trials.run({&lever}, tried);
-  NextActions next;
-  next.actions = estimate.fits ? speed_actions(std::move(tried), estimate, effects)
-                               : memory_actions(std::move(tried), open, run, trials, effects);
-  next.left_out = trials.left_out();
-  return next;
+  std::vector<report::Action> actions = estimate.fits ? speed_actions(std::move(tried), estimate, effects)
+                                                      : memory_actions(std::move(tried), open, run, trials, effects);
+  if (left_out != nullptr) *left_out = trials.left_out();
+  return actions;
 }
 
 }  // namespace shardplan::cli

@@ -70,10 +70,12 @@ Estimated estimate_of(const std::string& path, const std::string& flags) {
 }
 
 std::vector<Action> actions_of(const Estimated& now) {
-  const auto next = shardplan::cli::next_actions(now.read.draft, now.read.run, now.estimate,
-                                                 shardplan::report::Units::gib, shardplan::catalog::builtin_catalog());
-  CHECK(next.left_out == 0);
-  return next.actions;
+  std::size_t left_out = 1;
+  const auto actions =
+      shardplan::cli::next_actions(now.read.draft, now.read.run, now.estimate, shardplan::report::Units::gib,
+                                   shardplan::catalog::builtin_catalog(), &left_out);
+  CHECK(left_out == 0);
+  return actions;
 }
 
 bool is_tight(const Estimated& run) {
