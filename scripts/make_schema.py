@@ -542,7 +542,8 @@ def search_output():
                                                         "price_per_1e12_tokens")})
     space = shape(**{k: BYTES for k in ("layouts", "layouts_without_overlap", "estimated", "simulated", "cut_by_bound",
                                         "does_not_fit", "misses_requirement", "fit")},
-                  illegal={"type": "object", "additionalProperties": COUNT})
+                  illegal={"type": "object", "additionalProperties": COUNT},
+                  over_by=shape(**{k: BYTES for k in ("tenth_of_card", "card", "more", "host")}))
     term = shape(term=TEXT, best_s=REAL, other_s=REAL)
     why = shape(change=TEXT, reason=TEXT, over_bytes=INT, step_s=REAL, optional={"terms": listing(term)})
     stated = shape(rank=nullable(COUNT), fits=BOOL, step_s=REAL, peak_bytes=BYTES, headroom_bytes=INT)
@@ -603,7 +604,9 @@ def outputs():
         "compare": [(dict(runs=listing(TEXT, minItems=2), inputs=listing(row), results=listing(row)), {})],
         "search": [search_output()],
         "solve": [(dict(field=TEXT, goal={"enum": ["largest", "smallest"]}, value=nullable(INT), step=COUNT,
-                        next=nullable(following), otherwise=listing(shape(flags=TEXT, value=nullable(INT))), estimate=nullable({"$ref": "#/definitions/estimate"})), {})],
+                        next=nullable(following),
+                        otherwise=listing(shape(flags=TEXT, value=nullable(INT))),
+                        estimate=nullable({"$ref": "#/definitions/estimate"})), {})],
         "explain": [(form, {}) for form in explain_output()],
         "list": [(kind, {}) for kind in list_output()]}
 
