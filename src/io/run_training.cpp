@@ -140,10 +140,12 @@ void read_optimizer(SectionReader& section) {
   if (found.optimizer != nullptr) {
     known = std::string(found.optimizer->name);
   } else {
+    std::vector<std::string_view> all;
+    for (const Optimizer& optimizer : optimizers()) all.push_back(optimizer.name);
     section.problem(
         Field::optimizer,
         fmt::format("{} is no optimizer; the nearest are {}", quoted(*value), list_of(nearest_optimizers(text), "and")),
-        fmt::format("shardplan list optimizers names all {}", optimizers().size()));
+        fmt::format("shardplan list optimizers shows what each holds: {}", list_of(all, "and")));
   }
   Training& training = section.draft().run.training;
   section.store(Field::optimizer, known, training.optimizer);
