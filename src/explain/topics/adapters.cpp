@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <array>
 
+#include "shardplan/physics/layer.hpp"
+#include "shardplan/physics/layer_inputs.hpp"
 #include "shardplan/physics/parameters.hpp"
-#include "topics.hpp"
+#include "states.hpp"
 
 namespace shardplan::explain {
 namespace {
@@ -40,25 +42,38 @@ std::array<double, 16> nf4_levels() {
 
 void lora(Card& c) {
   const Model& model = c.run().model;
-  const LayerKind& kind = model.layer(0);
+  const Peft& peft = c.run().training.peft;
   const double parameters = static_cast<double>(count_parameters(model).parameters);
-  const Sym L = c.symbol("L", "layers", static_cast<double>(model.layers())), r = c.symbol("r", "rank", rank_of(c));
-  const Sym h = c.symbol("h", "hidden size", static_cast<double>(model.hidden_size));
-  const Sym q = c.symbol("q", "width of q and o", static_cast<double>(kind.attention.heads * kind.attention.head_dim));
-  const Sym kv =
-      c.symbol("kv", "width of k and v", static_cast<double>(kind.attention.kv_heads * kind.attention.head_dim));
-  const Sym f = c.symbol("f", "width of the MLP", static_cast<double>(kind.mlp.intermediate));
-  const double mlp = kind.mlp.gated ? 3 : 2;
-  const Sym trained = L * r * (2.0 * (h + q) + 2.0 * (h + kv) + mlp * (h + f));
-  c.title("all linear matrices of a dense model adapted: trained parameters");
-  c.result(trained, "",
-           fmt::format("{} trained ({})", count(trained.value()),
-                       percent(trained.value() / (parameters + trained.value()), 2)),
-           "sum over matrices of r (d_in + d_out)");
-  c.remark("matrices",
-           fmt::format("a layer, r = {}: q, o {}; k, v {}; gate, up, down {}", number(r.value()),
-                       count(r.value() * (h.value() + q.value())), count(r.value() * (h.value() + kv.value())),
-                       count(r.value() * (h.value() + f.value()))));
+  LayerOptions o = whole_model_options(model);
+  o.base_trains = false;
+  o.adapted = peft.active() ? peft.targets : all_linear;
+  const Sym r = c.symbol("r", "rank", rank_of(c));
+  Sym trained;
+  std::string matrices;
+  for (std::size_t i = 0; i < model.kinds.size(); ++i) {
+    const LayerKind& kind = model.kinds[i];
+    Symbols<Sym> v = c.layer(whole_model_symbols(model, kind, 1));
+    v.r = r;
+    OperatorList<Sym> list;
+    layer_operators(v, o, kind, 1, 1, list);
+    Sym one;
+    for (const Operator<Sym>& op : list.operators) {
+      one += op.adapter_parameters;
+      if (i == 0 && op.adapter_parameters.value() > 0) {
+        matrices += fmt::format("{}{} {}", matrices.empty() ? "" : ", ", op.name, count(op.adapter_parameters.value()));
+      }
+    }
+    const std::string tail = i == 0 ? "" : fmt::format("_{}", i + 1);
+    trained += c.symbol("L" + tail, "layers", static_cast<double>(std::count(model.layer_kinds.begin(),
+                                                                             model.layer_kinds.end(), i))) *
+               one;
+  }
+  c.title(peft.active() ? "the run's adapters: trained parameters" : "all linear matrices adapted: trained parameters");
+  c.collected(trained, "",
+              fmt::format("{} trained ({})", count(trained.value()),
+                          percent(trained.value() / (parameters + trained.value()), 2)),
+              "sum over matrices of r (d_in + d_out)");
+  c.remark("matrices", fmt::format("a layer, r = {}: {}", number(r.value()), matrices));
   c.remark("rank", fmt::format("r = 8: {}, 64: {}; small tasks 8 to 16, code or many tasks 32 to 64",
                                count(trained.value() / r.value() * 8), count(trained.value() / r.value() * 64)));
   c.remark("B = 0",
@@ -182,7 +197,15 @@ void paged_optimizers(Card& c) {
 
 void lora_or_full(Card& c) {
   const Sym P = c.symbol("P", "parameters", 8030261248.0), A = c.symbol("A", "adapter parameters", 41943040);
-  const Sym full = 16.0 * P, adapted = 2.0 * P + 16.0 * A;
+  const StateRule rule;
+  const auto each = [&](Sym StateElements<Sym>::*kind) {
+    StateElements<Sym> one;
+    one.*kind = 1.0;
+    const StateSums<Sym> sums = states_of(rule, widths_of<Sym>(rule), adam(), one, shared_by(1.0));
+    return sums.parameters + sums.gradients + sums.optimizer;
+  };
+  const Sym full = each(&StateElements<Sym>::trained) * P;
+  const Sym adapted = each(&StateElements<Sym>::frozen) * P + each(&StateElements<Sym>::adapters) * A;
   const Sym ratio = full / adapted;
   c.title("states of full fine-tuning over those of LoRA");
   c.result(ratio, "", fmt::format("{:.3g}x", ratio.value()), "16 P / (2 P + 16 A)");

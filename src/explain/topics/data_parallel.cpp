@@ -1,7 +1,9 @@
 // Cards of data parallelism: DDP, ZeRO, FSDP, offloading.
 #include <algorithm>
 
-#include "topics.hpp"
+#include "shardplan/physics/collective.hpp"
+#include "shardplan/plan/data_volumes.hpp"
+#include "states.hpp"
 
 namespace shardplan::explain {
 
@@ -11,8 +13,8 @@ void ddp(Card& c) {
   const Sym N = c.symbol("N", "replicas", c.stated() ? c.run().parallel.dense_replicas() : 8);
   const Sym g = c.symbol("g", "bytes of a gradient as reduced", 4, "B");
   c.title("every rank holds the whole model and the same states; gradients are averaged once a step");
-  c.result(2.0 * (N - 1.0) / N * g * P, "B", gb(2 * (N.value() - 1) / N.value() * g.value() * P.value()),
-           "2 (N-1)/N x 4 B x P sent by each rank");
+  const Sym sent = sent_share_of(Collective::all_reduce, N) * g * P;
+  c.result(sent, "B", gb(sent.value()), "2 (N-1)/N x 4 B x P sent by each rank");
   c.remark("memory", fmt::format("fp32 weights 4 + gradients 4 + Adam 8 = 16 B: {} on every rank, whatever N; + 2 B of "
                                  "autocast copies in forward, + 4 B of buckets unless gradient_as_bucket_view",
                                  gb(16 * P.value())));
@@ -32,8 +34,8 @@ void ring_all_reduce(Card& c) {
   const Sym N = c.symbol("N", "ranks", std::max(2, group.size));
   const Sym D = c.symbol("D", "bytes reduced: fp32 gradients of stage 0", 4 * elements, "B");
   c.title("reduce-scatter, then all-gather: N - 1 steps each, D/N bytes a step");
-  c.result(2.0 * (N - 1.0) / N * D, "B", gb(2 * (N.value() - 1) / N.value() * D.value()) + " sent by a GPU",
-           "2 (N-1)/N D");
+  const Sym sent = sent_share_of(Collective::all_reduce, N) * D;
+  c.result(sent, "B", gb(sent.value()) + " sent by a GPU", "2 (N-1)/N D");
   c.note("then 2 (N-1) hops");
   c.remark("volume", "N = 2, 8, 1024: 1, 1.75, 2.00 D: it saturates, so it hardly depends on N");
   constexpr double hop = 6e-6;
@@ -67,28 +69,44 @@ void bucketing(Card& c) {
 void zero(Card& c) {
   const Run& run = c.run();
   const StateRule& rule = c.workspace().rule;
-  const double elements = c.workspace().stages.front().weights.dense.trained;
-  const Sym P = c.symbol("P", "parameters on this rank (stage 0)", elements);
-  const Sym w = c.symbol("w", "weight", rule.parameter_bytes, "B"),
-            g = c.symbol("g", "gradient", rule.gradient_bytes, "B");
-  const Sym o = c.symbol("o", "master copy and moments", rule.master_bytes + rule.moment_bytes, "B");
-  const Sym N = c.symbol("N", "ranks that share the states, D c", rule.dense_replicas);
-  const auto over = [&](Sym bytes, double shards) { return shards > 1 ? bytes / N : bytes; };
-  const Sym total =
-      P * (over(w, rule.parameter_shards) + over(g, rule.gradient_shards) + over(o, rule.optimizer_shards));
+  const UnitWeights& weights = c.workspace().stages.front().weights;
+  const double n = rule.dense_replicas;
+  const Sym N = c.symbol("N", "ranks that share the states, D c", n);
+  const auto over = [&](Sym all, std::string_view name, double shards, double replicas) {
+    if (shards <= 1) return Sym(1.0);
+    return shards == replicas ? all : c.symbol(name, "ranks of a shard set", shards);
+  };
+  const StateShards<Sym> shards{over(N, "S", rule.parameter_shards, n), over(N, "S", rule.gradient_shards, n),
+                                over(N, "S", rule.optimizer_shards, n), N};
+  const StateWidths<Sym> widths = width_symbols(c, rule);
+  const Optimizer& optimizer = *c.workspace().optimizer;
+  StateSums<Sym> sums = states_of(rule, widths, optimizer, element_symbols(c, weights.dense), shards);
+  if (weights.expert.held() > 0) {
+    const double replicas = rule.expert_replicas;
+    const Sym N_e = c.symbol("N_e", "ranks that share the experts' states", replicas);
+    const StateShards<Sym> of_experts{over(N_e, "S_e", rule.expert_parameter_shards, replicas),
+                                      over(N_e, "S_e", rule.expert_gradient_shards, replicas),
+                                      over(N_e, "S_e", rule.expert_optimizer_shards, replicas), N_e};
+    const StateSums<Sym> more =
+        states_of(rule, widths, optimizer, element_symbols(c, weights.expert, "_e"), of_experts);
+    sums.parameters += more.parameters;
+    sums.gradients += more.gradients;
+    sums.optimizer += more.optimizer;
+  }
+  const Sym total = sums.parameters + sums.gradients + sums.optimizer;
   c.title("stage 1 divides the optimizer's states, stage 2 gradients too, stage 3 weights too");
-  c.result(total, "B", gib(total.value()));
-  c.note(fmt::format("{}, stage {}", name(run.training.framework),
+  c.collected(total, "B", gib(total.value()));
+  c.note(fmt::format("stage 0, {}, {}", name(run.training.framework),
                      run.parallel.fsdp != Fsdp::none ? std::string(name(run.parallel.fsdp))
-                                                     : fmt::format("{}", run.parallel.zero_stage)));
+                                                     : fmt::format("ZeRO-{}", run.parallel.zero_stage)));
   c.remark("textbook", fmt::format("7e9 x 16 = 112 GB; N = 8: stage 1 {:.4g}, stage 2 {:.4g}, stage 3 {:.4g} GB",
                                    7 * (4 + 12 / 8.0), 7 * (2 + 14 / 8.0), 7 * 16 / 8.0));
-  const double n = N.value(), p = P.value();
-  const double scatter = (n - 1) / n * g.value() * p, gather = (n - 1) / n * 2 * p;
+  const DataVolumes<double> volumes = data_volumes<double>(rule, run.training, weights.dense);
+  const double share = sent_share(Collective::all_gather, N.value());
+  const double scatter = share * volumes.gradients, gather = share * volumes.updated;
   c.beware(fmt::format(
-      "\"same traffic as DDP\" holds if gradients and weights have one type; here reduce-scatter {} + "
-      "all-gather of bf16 {} = {}, DDP's all-reduce {}. Stage 2 reduces every microbatch (DeepSpeed); stage 3 "
-      "is 1.5x a microbatch, so 1.5 m with accumulation",
+      "\"same traffic as DDP\" holds if gradients and weights have one type; here reduce-scatter {} + all-gather {} = "
+      "{}, DDP's all-reduce {}. Stage 2 reduces every microbatch (DeepSpeed); stage 3 is 1.5 m times DDP",
       gib(scatter), gib(gather), gib(scatter + gather), gib(2 * scatter)));
   c.source("Rajbhandari et al. 2019 (1910.02054) section 5; Megatron-LM dist_optimizer.md");
   c.next("shardplan explain zero-traffic");
@@ -100,11 +118,11 @@ void zero_traffic(Card& c) {
   const Sym N = c.symbol("N", "ranks", own ? c.run().parallel.dense_replicas() : 8);
   const Sym m = c.symbol("m", "microbatches of a step", own ? static_cast<double>(c.run().microbatches()) : 8);
   const Sym w = c.symbol("w", "weight", 2, "B"), g = c.symbol("g", "gradient", 2, "B");
-  const Sym ring = (N - 1.0) / N;
-  const Sym stage3 = m * ring * (2.0 * w + g) * P;
+  const Sym gather = sent_share_of(Collective::all_gather, N), scatter = sent_share_of(Collective::reduce_scatter, N);
+  const Sym stage3 = m * (2.0 * gather * w * P + scatter * g * P);
   c.title("bytes that one rank sends in a step under stage 3: two gathers and a reduce-scatter a microbatch");
   c.result(stage3, "B", gb(stage3.value()), "m (N-1)/N (2w + g) P");
-  const double one = ring.value() * P.value();
+  const double one = gather.value() * P.value();
   const double ddp_bytes = 2 * one * g.value();
   const auto ratio = [&](double bytes) { return fmt::format("{} ({:.4g}x)", gb(bytes), bytes / ddp_bytes); };
   c.remark("DDP, 0", ratio(ddp_bytes) + ": one all-reduce a step");
@@ -112,9 +130,8 @@ void zero_traffic(Card& c) {
   c.remark("stage 2", ratio(one * (m.value() * g.value() + w.value())) + ": DeepSpeed reduces every microbatch");
   c.remark("stage 3", ratio(stage3.value()));
   c.beware(
-      "\"1.5x\" is for one microbatch a step: with accumulation it is 1.5 m times DDP; \"no extra communication\" of "
-      "stage "
-      "2 fails the same way");
+      "\"1.5x\" is for one microbatch a step: with accumulation it is 1.5 m times DDP; stage 2's \"no extra "
+      "communication\" fails the same way");
   c.source("Rajbhandari et al. 2019 (1910.02054) section 7; DeepSpeed stage_1_and_2.py");
   c.next("shardplan explain zeropp");
 }
@@ -198,14 +215,21 @@ void infinity(Card& c) {
 
 void fsdp(Card& c) {
   const bool own = c.stated();
+  Run run = c.run();
+  run.training.framework = Framework::fsdp;
+  run.parallel.fsdp = Fsdp::full_shard;
+  StateRule rule;
+  rule.parameter_bytes = rule.gradient_bytes = 4;
+  rule.master_bytes = 0;
+  if (own && !run.training.peft.active()) rule = state_rule(run);
   const double parameters = own ? static_cast<double>(c.estimate().model.parameters) : 8030261248.0;
   const Sym P = c.symbol("P", own ? "parameters" : "parameters of Llama-3.1-8B", parameters);
-  const Sym w = c.symbol("w", "fp32 weight", 4, "B"), g = c.symbol("g", "gradient", 4, "B"),
-            o = c.symbol("o", "Adam", 8, "B");
-  const Sym N = c.symbol("N", "ranks", own ? std::max(1, c.run().parallel.dense_replicas()) : 8);
-  const Sym total = P * (w + g + o) / N;
+  const Sym N = c.symbol("N", "ranks", own ? std::max(1, run.parallel.dense_replicas()) : 8);
+  const StateSums<Sym> sums =
+      states_of(rule, width_symbols(c, rule), adam(), StateElements<Sym>{P}, shared_by(N));
+  const Sym total = sums.parameters + sums.gradients + sums.optimizer;
   c.title("FULL_SHARD: weights, gradients and states are cut; a unit's weights are gathered while it runs");
-  c.result(total, "B", gib(total.value()) + " a rank");
+  c.collected(total, "B", gib(total.value()) + " a rank");
   constexpr double layer = 218112000;
   c.remark("gathered", fmt::format("+ two units in 16 bit, the one that runs and the next: 2 x 2 B x {} = {}",
                                    count(layer), gib(4 * layer)));
@@ -224,7 +248,10 @@ void fsdp(Card& c) {
 void hsdp(Card& c) {
   const Sym P = c.symbol("P", "parameters", 8030261248.0), S = c.symbol("S", "ranks of a shard set: a node", 8);
   const Sym R = c.symbol("R", "shard sets", 16), g = c.symbol("g", "gradient", 4, "B");
-  const Sym across = 2.0 * (R - 1.0) / R * g * P / S;
+  DataVolumes<Sym> volumes;
+  volumes.gradients = g * P;
+  const Payload shard{Carried::gradients, true, false, 1, static_cast<int>(S.value())};
+  const Sym across = sent_share_of(Collective::all_reduce, R) * payload_bytes<Sym>(shard, volumes, {}, {}, S);
   c.title("hybrid sharding: gathers stay in the node, gradients of a shard are all-reduced across");
   c.result(across, "B", gb(across.value()) + " sent across nodes, a rank", "2 (R-1)/R x 4 B x P/S");
   c.remark("full shard", fmt::format("over S R = {} ranks would gather 2 x 2 B x P across nodes: {} a microbatch",

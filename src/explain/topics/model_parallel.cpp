@@ -1,22 +1,31 @@
 // Cards of tensor, sequence, context, expert and pipeline parallelism and of whole layouts.
 #include <algorithm>
 
+#include "shardplan/physics/layer.hpp"
+#include "shardplan/physics/layer_inputs.hpp"
 #include "shardplan/schedule/closed_form.hpp"
 #include "topics.hpp"
 
 namespace shardplan::explain {
 namespace {
 
-struct Shape {
-  Sym s, b, h, t;
-};
+/// The run's layer kind that most of its layers are like.
+const LayerKind& usual_layer(const Run& run) { return run.model.layer(run.model.layers() - 1); }
 
-Shape shape_of(Card& c) {
-  const Run& run = c.run();
-  return {c.symbol("s", "sequence", static_cast<double>(run.training.seq_length)),
-          c.symbol("b", "microbatch", static_cast<double>(run.training.micro_batch_size)),
-          c.symbol("h", "hidden size", static_cast<double>(run.model.hidden_size)),
-          c.symbol("t", "tensor parallel", std::max(2, run.parallel.tensor))};
+/// Symbols of the run's usual layer with a tensor group, all cut by it.
+Symbols<double> cut_by_tensor(const Run& run) {
+  Symbols<double> v = symbols_for(run, usual_layer(run));
+  v.t = std::max(2, run.parallel.tensor);
+  return v;
+}
+
+/// Bytes that one rank sends for these collectives, forward and backward.
+Sym sent_by(const OperatorList<Sym>& list, GroupKind group) {
+  Sym sum;
+  for (const LayerCollective<Sym>& call : list.collectives) {
+    if (call.group == group) sum += Sym(static_cast<double>(call.forward_calls + call.backward_calls)) * call.sent;
+  }
+  return sum;
 }
 
 std::string mib(double bytes) { return fmt::format("{:.4g} MiB", bytes / 1048576); }
@@ -35,10 +44,14 @@ double ideal(ScheduleKind kind, double p, double m, double v) {
 }  // namespace
 
 void tensor_parallel(Card& c) {
-  const Shape v = shape_of(c);
-  const Sym bytes = 4.0 * (2.0 * (v.t - 1.0) / v.t) * (2.0 * v.s * v.b * v.h);
+  LayerOptions o;
+  o.tensor = true;
+  OperatorList<Sym> list;
+  const Symbols<Sym> v = c.layer(cut_by_tensor(c.run()));
+  for (const Covered block : {Covered::none, Covered::mlp}) tensor_collectives(v, o, block, list);
+  const Sym bytes = sent_by(list, GroupKind::tensor);
   c.title("bytes that one rank sends for one layer and microbatch");
-  c.result(bytes, "B", mib(bytes.value()) + " a layer and microbatch", "4 all-reduces x 2 (t-1)/t x 2sbh");
+  c.collected(bytes, "B", mib(bytes.value()) + " a layer and microbatch", "4 all-reduces x 2 (t-1)/t x 2sbh");
   c.remark(
       "blocks",
       "forward one all-reduce behind attention and one behind the MLP, backward two before them: 2 a block, 4 a layer");
@@ -77,10 +90,28 @@ void column_parallel(Card& c) {
 }
 
 void sequence_parallel(Card& c) {
-  const Shape v = shape_of(c);
-  const Sym saved = (8.0 * v.s * v.b * v.h + 8.0 * v.s * v.b) * (1.0 - 1.0 / v.t);
+  // The layer's own list without and with: what it no longer keeps.
+  const Run& run = c.run();
+  const LayerKind& kind = usual_layer(run);
+  Symbols<double> numbers = cut_by_tensor(run);
+  numbers.t_kv = std::min(numbers.t, std::max(1.0, numbers.k));
+  const auto saved = [&](bool sequence) {
+    Run variant = run;
+    variant.parallel.tensor = static_cast<int>(numbers.t);
+    variant.parallel.sequence_parallel = sequence;
+    Symbols<double> of = numbers;
+    of.t_sp = sequence ? of.t : 1.0;
+    of.t_in = sequence && run.training.kernels.sp_input == SequenceParallelInput::regather ? of.t : 1.0;
+    const LayerOptions o = options_for(variant, kind, false);
+    OperatorList<Sym> list;
+    layer_operators(c.layer(of), o, kind, run.parallel.context, run.parallel.expert_tensor, list);
+    Sym sum;
+    for (const Operator<Sym>& op : list.operators) sum += op.saved;
+    return sum;
+  };
+  const Sym less = saved(false) - saved(true);
   c.title("norms, dropout and residuals are cut along the sequence: what a layer no longer keeps");
-  c.result(saved, "B", mib(saved.value()) + " a layer less", "(8sbh + 8sb)(1 - 1/t)");
+  c.collected(less, "B", mib(less.value()) + " a layer less");
   c.remark("parts",
            "two norm inputs and two inputs of column-cut products, 2sbh each, and the norms' statistics: replicated on "
            "t ranks without it");
@@ -95,16 +126,27 @@ void sequence_parallel(Card& c) {
 }
 
 void context_parallel(Card& c) {
-  const Sym s = c.symbol("s", "sequence", 131072), b = c.symbol("b", "microbatch", 1),
-            n = c.symbol("c", "context parallel", 8);
+  Symbols<Sym> v;
+  v.w = 2.0;
+  v.s = c.symbol("s", "sequence", 131072);
+  v.b = c.symbol("b", "microbatch", 1);
+  v.c = c.symbol("c", "context parallel", 8);
   const Sym K = c.symbol("K", "elements of keys of a rank, k d/t", 1024);
-  const Sym T = s * b / n;
-  const Sym ring = 12.0 * (n - 1.0) * T * K;
+  const Sym T = v.s * v.b / v.c;
+  const auto sent = [&](ContextComm way, double query_heads) {
+    LayerOptions o;
+    o.context = true;
+    o.context_comm = way;
+    OperatorList<Sym> list;
+    context_collectives(v, o, query_heads * K, K, K, query_heads * K, static_cast<int>(v.c.value()), list);
+    return sent_by(list, GroupKind::context);
+  };
+  const Sym ring = sent(ContextComm::ring, 8), exchange = sent(ContextComm::a2a, 8);
   c.title("ring attention: bytes one rank sends for one layer and microbatch, 16-bit keys and values");
-  c.result(ring, "B", gb(ring.value()), "12 (c-1) T K");
+  c.collected(ring, "B", gb(ring.value()), "12 (c-1) T K");
   c.remark("passes", "forward 4 (c-1)TK: keys and values go round; backward twice that, their gradients travel too");
-  c.remark("a2a", fmt::format("Ulysses exchanges heads instead, 8 (c-1)/c T (Q + K): for Q = 8K {}",
-                              gb(8 * (n.value() - 1) / n.value() * T.value() * 9 * K.value())));
+  c.remark("a2a", fmt::format("Ulysses exchanges heads instead, 8 (c-1)/c T (Q + K): for Q = 8K and T = {} {}",
+                              count(T.value()), gb(exchange.value())));
   c.remark("divides", "every activation by c; not weights: context ranks share them, so they join the shard group");
   c.beware("the sequence must divide by 2c: causal masks make pairs of chunks, first and last, equal work");
   c.source("Liu et al. 2023 (2310.01889); Jacobs et al. 2023 (2309.14509)");
@@ -112,11 +154,22 @@ void context_parallel(Card& c) {
 }
 
 void expert_parallel(Card& c) {
-  const Sym T = c.symbol("T", "tokens that this rank routes", 4096), k = c.symbol("k", "experts a token goes to", 2);
-  const Sym h = c.symbol("h", "hidden size", 4096), e = c.symbol("e", "expert parallel", 8);
-  const Sym bytes = 4.0 * (e - 1.0) / e * T * k * h * 2.0;
+  Symbols<Sym> v;
+  v.w = 2.0;
+  v.b = v.c = v.t = v.t_sp = v.t_in = v.x = v.capacity = v.u = 1.0;
+  v.s = c.symbol("T", "tokens that this rank routes", 4096);
+  v.k_top = c.symbol("k", "experts a token goes to", 2);
+  v.h = c.symbol("h", "hidden size", 4096);
+  v.e = c.symbol("e", "expert parallel", 8);
+  v.E = v.e;
+  v.f_e = v.h;
+  LayerOptions o;
+  o.expert = true;
+  OperatorList<Sym> list;
+  expert_mlp(v, o, MlpShape{}, false, 1, list);
+  const Sym bytes = sent_by(list, GroupKind::expert);
   c.title("all-to-alls of one layer and microbatch: dispatch and combine, forward and backward, 16 bit");
-  c.result(bytes, "B", mib(bytes.value()), "4 (e-1)/e T k h x 2 B");
+  c.collected(bytes, "B", mib(bytes.value()), "4 (e-1)/e T k h x 2 B");
   c.remark(
       "weights",
       "routed experts are divided by e (and expert_tensor), everything else by t: two shard groups, two gradients' "
@@ -208,7 +261,7 @@ void interleaved(Card& c) {
   c.title("each rank holds v chunks of layers: warm-up and drain take 1/v as long");
   c.result(share, "fraction", percent(share.value(), 2), "(p-1)/(vm+p-1)");
   c.remark("v = 1", percent((p.value() - 1) / (m.value() + p.value() - 1), 2));
-  c.remark("memory", fmt::format("stage 0 holds p (v + 1) - 1 - 2i chunks' worth, 1 + (p-1)/(pv) = {:.3g} of 1F1B's",
+  c.remark("memory", fmt::format("stage i holds p (v + 1) - 1 - 2i chunks' worth; stage 0 1 + (p-1)/(pv) = {:.3g} of 1F1B's",
                                  1 + (p.value() - 1) / (p.value() * v.value())));
   c.beware(
       "v times the sends, m a multiple of p (Megatron-LM), layers a multiple of p v. The bubble is 1/v of (p-1)/m, not "
@@ -226,7 +279,8 @@ void zero_bubble(Card& c) {
   c.note("F = B = W");
   c.remark("1f1b", fmt::format("{}: a third of its idle time is left",
                                percent(ideal(ScheduleKind::one_f_one_b, p.value(), m.value(), 1))));
-  c.remark("zb-h2", fmt::format("{} with nearly twice the activations; zb-v {} with 1F1B's",
+  c.remark("others", fmt::format("a step that stands alone keeps its ramp: zb-h2 {}, with nearly twice the activations; "
+                                 "zb-v {}, with 1F1B's; with steps back to back both reach 0",
                                 percent(ideal(ScheduleKind::zb_h2, p.value(), m.value(), 1)),
                                 percent(ideal(ScheduleKind::zb_v, p.value(), m.value(), 2))));
   c.beware(
