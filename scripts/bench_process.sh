@@ -26,7 +26,7 @@ failed=0
 for topic in $topics; do
   build/release/bench/process_bench --runs "${TOPIC_RUNS:-30}" --max-ms 10 --max-mib 20 \
     build/release/shardplan explain "$topic" >"$times.one" || failed=1
-  sed "s/^/$topic: /" "$times.one" >>"$times"
+  sed -n "1s/^/$topic: /p" "$times.one" >>"$times"
 done
 rm -f "$times.one"
 echo "$(wc -l <"$times") topics, the slowest:"

@@ -169,7 +169,8 @@ Outcome run_search(const Arguments& arguments, const OutputStyle& style) {
   if (arguments.has("explain")) {
     for (const char* const other : {"why-not", "pareto", "rank", "sensitivity", "top", "detail"}) {
       if (!arguments.has(other)) continue;
-      return usage_problem(fmt::format("--explain opens one number of the best layout; it has no place for --{}", other));
+      return usage_problem(
+          fmt::format("--explain opens one number of the best layout; it has no place for --{}", other));
     }
   }
   const Interrupt interrupt;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -19,8 +20,6 @@
 using namespace shardplan;
 
 namespace {
-
-const std::string example = std::string(SHARDPLAN_SOURCE_DIR) + "/configs/runs/llama-3.1-70b-128xh100.json";
 
 nlohmann::json card(const std::vector<std::string>& words) {
   std::vector<std::string> arguments = {SHARDPLAN_BINARY, "explain"};
@@ -44,7 +43,7 @@ const std::vector<Expected> expected = {
     {{"model-states", "--let", "P=6738415616"}, 107814649856, 0},  // LLaMA-7B
     {{"activations"}, 150081536, 0},                               // 512 x 293,128
     {{"checkpointing"}, 671088640, 0},                             // 20 x 4 x 8 MiB
-    {{"logits"}, 3152035840, 0},  // 2048 x (12 x 128,256 + 8)
+    {{"logits"}, 3152035840, 0},                                   // 2048 x (12 x 128,256 + 8)
     {{"transients"}, 606076928, 0},  // 2 B x 4096 x 16,128 + 2 x 64 + 8 MiB, + 2 B x 16,128 x 8192, + 64 MiB
     {{"reserved"}, 34271251661 + 2254857830.4, 1e-9},
     {{"ddp"}, 49e9, 0},                               // 2 x 7/8 x 28e9
@@ -249,7 +248,8 @@ TEST_CASE("cards of a run state what its estimate does") {
     const double loss = of.term("memory.transient.logits_and_loss");
     CHECK((loss < 0 ? card_value(run, "logits") == 0 : same(card_value(run, "logits"), loss)));
     // Shards are whole elements, unit by unit.
-    const double states = of.before_offload("parameters") + of.before_offload("gradients") + of.before_offload("optimizer");
+    const double states =
+        of.before_offload("parameters") + of.before_offload("gradients") + of.before_offload("optimizer");
     const double zero = card_value(run, "zero");
     CAPTURE(zero, states);
     CHECK(same(zero, states, 1e-5));
@@ -269,8 +269,8 @@ TEST_CASE("cards of a run state what its estimate does") {
       seen.insert("tensor");
       CHECK(same(card_value(run, "tensor-parallel"), of.term("layers.dense.tp_all_reduce.sent")));
     }
-    if (parallel.sequence_parallel && of.term("layers.dense.saved") > 0 &&
-        !run.training.peft.active() && run.model.layer(run.model.layers() - 1).mlp.kind == MlpKind::dense) {
+    if (parallel.sequence_parallel && of.term("layers.dense.saved") > 0 && !run.training.peft.active() &&
+        run.model.layer(run.model.layers() - 1).mlp.kind == MlpKind::dense) {
       seen.insert("sequence");
       Run without = run;
       without.parallel.sequence_parallel = false;
@@ -325,6 +325,54 @@ TEST_CASE("cards of traffic state what the estimate counts") {
   CHECK(same(card_value(hybrid.run, "hsdp"), sent(Estimated(hybrid.run).estimate, "grad_replica_all_reduce"), 1e-6));
 }
 
+TEST_CASE("words that make no sense are errors with a way out") {
+  struct Wrong {
+    std::vector<std::string> words;
+    const char* message;
+  };
+  const std::string lora = "configs/runs/llama-3.1-8b-lora-1x4090.json";
+  for (const Wrong& row : std::vector<Wrong>{
+           {{"bublbe"}, "did you mean \"bubble\"?"},
+           {{"bubble", "--let", "zz=3"}, "its symbols: p, v, m"},
+           {{"bubble", "--let", "m=57us"}, "a plain number in base units"},
+           {{"bubble", "--let", "m=-4"}, "bubble has no meaning at m = -4"},
+           {{"1f1b", "--let", "i=9"}, "it would be -5"},
+           {{"gpu-count", "--let", "card=0"}, "it would be inf"},
+           {{"bubble", "--tp", "3"}, "3 does not divide num_attention_heads 64"},
+           {{"bubble", lora, lora}, "one topic and one RUN.json"},
+           {{"--let", "m=3"}, "needs a topic"},
+       }) {
+    std::vector<std::string> words = {SHARDPLAN_BINARY, "explain"};
+    words.insert(words.end(), row.words.begin(), row.words.end());
+    const test::ProcessResult ran = test::run_process(words, {}, SHARDPLAN_SOURCE_DIR);
+    CAPTURE(row.words, ran.err);
+    CHECK(ran.status == 2);
+    CHECK(ran.out.empty());
+    CHECK(ran.err.find(row.message) != std::string::npos);
+  }
+}
+
+TEST_CASE("a card of a run that lacks the thing says that its numbers are an example's") {
+  const std::string lora = "configs/runs/llama-3.1-8b-lora-1x4090.json";
+  const std::string dense = "configs/runs/llama-3.1-70b-128xh100.json";
+  for (const auto& [topic, run] : std::vector<std::pair<std::string, std::string>>{{"bubble", lora},
+                                                                                   {"tensor-parallel", lora},
+                                                                                   {"sequence-parallel", lora},
+                                                                                   {"context-parallel", dense},
+                                                                                   {"expert-parallel", dense},
+                                                                                   {"lora", dense},
+                                                                                   {"lora-or-full", dense},
+                                                                                   {"zero", lora},
+                                                                                   {"ring-allreduce", lora}}) {
+    const nlohmann::json json = card({topic, run});
+    CAPTURE(topic, run);
+    CHECK(std::any_of(json["remarks"].begin(), json["remarks"].end(),
+                      [](const nlohmann::json& remark) { return remark["label"] == "this run"; }));
+  }
+  CHECK(card({"expert parallel"})["topic"] == "expert-parallel");
+  CHECK(card({"expert", "parallel"})["topic"] == "expert-parallel");
+}
+
 TEST_CASE("every command that a card says to try is legal") {
   std::set<std::string> tried;
   const std::string run = std::string(SHARDPLAN_SOURCE_DIR) + "/configs/runs/llama-3.1-70b-128xh100.json";
@@ -339,6 +387,14 @@ TEST_CASE("every command that a card says to try is legal") {
     const test::ProcessResult ran = test::run_process(words, {}, SHARDPLAN_SOURCE_DIR);
     CAPTURE(topic.name, next, ran.err);
     CHECK((ran.status == 0 || ran.status == 1));
+  }
+}
+
+TEST_CASE("a card has twelve lines at most") {
+  for (const explain::Topic& topic : explain::topics()) {
+    const test::ProcessResult ran = test::run_process({SHARDPLAN_BINARY, "explain", std::string(topic.name)});
+    CAPTURE(topic.name, ran.out);
+    CHECK(std::count(ran.out.begin(), ran.out.end(), '\n') <= 12);
   }
 }
 

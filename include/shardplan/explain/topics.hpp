@@ -34,7 +34,7 @@ struct Topic {
 /// Every topic, in the order of the sections.
 std::span<const Topic> topics();
 
-/// By name or alias, case ignored; nullptr: there is none.
+/// By name or alias, case ignored, spaces as dashes; nullptr: there is none.
 const Topic* find_topic(std::string_view word);
 
 /// What a card is made from.
@@ -81,6 +81,7 @@ class Card {
 
  private:
   void estimate_once();
+  void without_fields();
 
   TopicInput input_;
   Expressions expressions_;

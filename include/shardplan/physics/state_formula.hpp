@@ -27,9 +27,16 @@ struct StateWidths {
 };
 template <class N>
 StateWidths<N> widths_of(const StateRule& rule) {
-  return {rule.parameter_bytes,         rule.gradient_bytes,         rule.master_bytes,         rule.moment_bytes,
-          rule.frozen_bytes,            rule.quantized_bytes,        rule.adapter_parameter_bytes,
-          rule.adapter_gradient_bytes,  rule.adapter_master_bytes,   rule.adapter_moment_bytes};
+  return {rule.parameter_bytes,
+          rule.gradient_bytes,
+          rule.master_bytes,
+          rule.moment_bytes,
+          rule.frozen_bytes,
+          rule.quantized_bytes,
+          rule.adapter_parameter_bytes,
+          rule.adapter_gradient_bytes,
+          rule.adapter_master_bytes,
+          rule.adapter_moment_bytes};
 }
 
 /// Ranks that share one copy of each state.

@@ -11,8 +11,8 @@ void model_states(Card& c) {
   const bool adapted = own && c.run().training.peft.active();
   const StateRule rule = own ? c.workspace().rule : StateRule{};
   const StateElements<Sym> elements = own ? whole_model(c) : StateElements<Sym>{c.symbol("P", "parameters", 7e9)};
-  const StateSums<Sym> sums = states_of(rule, width_symbols(c, rule), own ? *c.workspace().optimizer : adam(), elements,
-                                        shared_by(1.0));
+  const StateSums<Sym> sums =
+      states_of(rule, width_symbols(c, rule), own ? *c.workspace().optimizer : adam(), elements, shared_by(1.0));
   const Sym total = sums.parameters + sums.gradients + sums.optimizer;
   const double P = elements.trained.value();
   c.title("memory of a model's states, before anything is sharded");
@@ -87,10 +87,9 @@ void checkpointing(Card& c) {
   const Sym X = c.symbol("X", "a layer's input, 2sbh/t", input->value, "B");
   const Sym A = c.symbol("A", "all that a layer keeps", all->value, "B");
   c.title("full recomputation keeps each layer's input and makes one layer's activations again at a time");
-  c.result(L * live * X, "B", gib(L.value() * live.value() * X.value()), "L live X, and once A");
+  c.result(L * live * X, "B", gib(L.value() * live.value() * X.value()),
+           fmt::format("L live X, and once A = {:.0f} MiB", A.value() / 1048576));
   c.note(fmt::format("full recompute, was {}", gib(L.value() * live.value() * A.value())));
-  c.remark("once",
-           fmt::format("A = {:.0f} MiB, all that one layer keeps, while its backward runs", A.value() / 1048576));
   const auto every = [&](double k) { return (L.value() / k) * live.value() * X.value() + k * A.value(); };
   double best = 1;
   for (double k = 1; k <= L.value(); ++k) {
@@ -109,17 +108,15 @@ void checkpointing(Card& c) {
   estimate(full, w, with);
   estimate(selective, w, core);
   estimate(none, w, without);
-  c.remark("selective",
-           fmt::format("recomputes the attention core: {} -> {} on stage {}{}",
-                       gib(static_cast<double>(without.stages[stage].moments[1].activations)),
-                       gib(static_cast<double>(core.stages[stage].moments[1].activations)), stage,
-                       run.training.attention == AttentionKernel::eager ? "" : "; flash keeps no scores to drop"));
+  c.remark("selective", fmt::format("the attention core alone: {} -> {} on stage {}{}",
+                                    gib(static_cast<double>(without.stages[stage].moments[1].activations)),
+                                    gib(static_cast<double>(core.stages[stage].moments[1].activations)), stage,
+                                    run.training.attention == AttentionKernel::eager ? "" : "; flash keeps no scores"));
   c.remark("time", fmt::format("step {:.2f} -> {:.2f} s (+{:.1f}%) under full", without.time.step_s, with.time.step_s,
                                100 * (with.time.step_s / without.time.step_s - 1)));
   c.beware(
-      "sqrt(L) is Chen et al.'s scheme (64 layers, 8 checkpoints: 16 layers' worth); frameworks keep each layer's "
-      "input, L. "
-      "\"33%\" is a forward in three of FLOP: TP repeats its exchange too, frozen weights make it nearly half");
+      "sqrt(L) is Chen et al.'s scheme; frameworks keep each layer's input, L. \"33%\" is a forward in three of FLOP: "
+      "TP repeats its exchange, frozen weights make it half");
   c.source("Chen et al. 2016 (1604.06174); Korthikanti et al. 2022 (2205.05198) 5; measured");
   c.next("shardplan estimate RUN.json --recompute full");
 }
@@ -130,8 +127,8 @@ void logits(Card& c) {
   const double tokens =
       static_cast<double>(run.training.seq_length * run.training.micro_batch_size) / run.parallel.context;
   const double logits = tokens * static_cast<double>(run.padded_vocab()) / run.parallel.tensor;
-  const Sym peak = term == nullptr ? c.symbol("loss", "held apart from the loss' own kernel", 0, "B")
-                                   : c.adopt(term->formula);
+  const Sym peak =
+      term == nullptr ? c.symbol("loss", "held apart from the loss' own kernel", 0, "B") : c.adopt(term->formula);
   c.title("what the loss holds at its largest moment");
   c.collected(peak, "B", gib(peak.value()));
   c.note(fmt::format("loss {}", name(run.training.loss)));
@@ -155,19 +152,16 @@ void transients(Card& c) {
   if (term == nullptr) return;
   const Sym formula = c.adopt(
       term->formula.node() == nullptr ? c.symbol("transient", "bytes at the peak", term->value, "B") : term->formula);
-  c.title("what a pass, the loss or the optimizer's step holds for a while");
   c.result(formula, "B", gib(formula.value()));
-  c.note(fmt::format("last stage, {}", when));
+  c.title(fmt::format("what the last stage holds for a while at its peak, {}", when));
   std::string moments;
   for (std::size_t i = 0; i < moment_count; ++i) {
     if (!e.stages.back().has_moment[i]) continue;
     moments += fmt::format("{}{} {}", moments.empty() ? "" : " | ", name(static_cast<Moment>(i)),
-                           gib(static_cast<double>(e.stages.back().moments[i].transient), 3));
+                           gib(static_cast<double>(e.stages.back().moments[i].transient)));
   }
   c.remark("moments", moments);
-  c.beware(
-      "a step's peak is the largest of its moments, not their sum: logits are gone when the first layer's backward "
-      "runs, and a foreach optimizer's copies exist only at the step");
+  c.beware("a step's peak is its largest moment, not their sum: logits are gone when backward ends");
   c.source("PyTorch autograd, measured; docs/validation.md");
   c.next(fmt::format("shardplan estimate RUN.json --explain {}", address));
 }

@@ -75,7 +75,7 @@ constexpr std::array<Topic, 51> all = {{
 
 bool same_word(std::string_view left, std::string_view right) {
   const auto lower = [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '_' ? '-' : c;
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '_' || c == ' ' ? '-' : c;
   };
   return std::equal(left.begin(), left.end(), right.begin(), right.end(),
                     [&](char a, char b) { return lower(a) == lower(b); });
@@ -126,8 +126,12 @@ Symbols<Sym> Card::layer(const Symbols<double>& numbers) {
     layer_symbols_.emplace_back(name, symbol);
     return symbol;
   };
-  const auto model = [&](std::string_view name, std::string_view meaning, double v) { return make(name, meaning, v, 0); };
-  const auto degree = [&](std::string_view name, std::string_view meaning, double v) { return make(name, meaning, v, 1); };
+  const auto model = [&](std::string_view name, std::string_view meaning, double v) {
+    return make(name, meaning, v, 0);
+  };
+  const auto degree = [&](std::string_view name, std::string_view meaning, double v) {
+    return make(name, meaning, v, 1);
+  };
   return named_symbols(numbers, model, degree);
 }
 
@@ -140,6 +144,7 @@ void Card::result(Sym value, std::string_view unit, std::string shown, std::stri
   out.unit = unit;
   out.symbols.clear();
   out.set(write(value), value.value());
+  without_fields();
   out.shown = std::move(shown);
   out.head = std::move(head);
 }
@@ -148,6 +153,16 @@ void Card::collected(Sym value, std::string_view unit, std::string shown, std::s
   result(value, unit, std::move(shown), std::move(head));
   out.symbols.clear();
   out.set(write_collected(value), value.value());
+  without_fields();
+}
+
+/// Cards say what a symbol is; where the run file states it, the term's page says.
+void Card::without_fields() {
+  for (ExplainedSymbol& symbol : out.symbols) {
+    for (const std::string_view fields : {" (training.", " (parallel."}) {
+      symbol.meaning.erase(std::min(symbol.meaning.find(fields), symbol.meaning.size()));
+    }
+  }
 }
 
 void Card::estimate_once() {
