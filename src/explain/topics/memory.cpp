@@ -161,7 +161,7 @@ void transients(Card& c) {
                            gib(static_cast<double>(e.stages.back().moments[i].transient)));
   }
   c.remark("moments", moments);
-  c.beware("a step's peak is its largest moment, not their sum: logits are gone when backward ends");
+  c.beware("a step's peak is its largest moment, not a sum: logits are gone when backward ends");
   c.source("PyTorch autograd, measured; docs/validation.md");
   c.next(fmt::format("shardplan estimate RUN.json --explain {}", address));
 }
