@@ -41,7 +41,7 @@ void flash_versions(Card& c) {
   c.result(rate, "FLOP/s", fmt::format("{:.0f} TFLOP/s", rate.value() / 1e12), "73% of 312e12");
   c.remark("1", "tiles and online softmax; blocks over batch and heads: 25 to 40% of an A100");
   c.remark("2", "rescales once at the end, blocks over the sequence too, warps share out Q: 50 to 73%");
-  c.remark("3", "Hopper: producer and consumer warps, TMA: 740 TFLOP/s, 75% of 989; fp8 near 1,200");
+  c.remark("3", "Hopper: producer, consumer warps, TMA: 740 TFLOP/s in fp16, 75% of 989; fp8 near 1,200");
   c.remark("pingpong", "one warpgroup's softmax runs beside the other's products: exp has 3.9 TFLOP/s");
   c.beware("pingpong is not about bank conflicts. \"2x faster\" is against version 1");
   c.source("Dao 2023 (2307.08691); Shah et al. 2024 (2407.08608)");

@@ -92,7 +92,7 @@ void checkpointing(Card& c) {
   c.note(fmt::format("full recompute, was {}", gib(L.value() * live.value() * A.value())));
   const auto every = [&](double k) { return (L.value() / k) * live.value() * X.value() + k * A.value(); };
   double best = 1;
-  for (double k = 1; k <= L.value(); ++k) {
+  for (int k = 2; k <= static_cast<int>(L.value()); ++k) {
     if (every(k) < every(best)) best = k;
   }
   c.remark("every k", fmt::format("(L/k) live X + kA: k = 1 {}, k = 2 {}, least at k = {:.0f} {}", gib(every(1)),
@@ -114,9 +114,10 @@ void checkpointing(Card& c) {
                                     run.training.attention == AttentionKernel::eager ? "" : "; flash keeps no scores"));
   c.remark("time", fmt::format("step {:.2f} -> {:.2f} s (+{:.1f}%) under full", without.time.step_s, with.time.step_s,
                                100 * (with.time.step_s / without.time.step_s - 1)));
+  c.remark("sqrt(L)", "Chen et al.: 64 layers keep 8 inputs and make 8 layers again: 16 layers' worth");
   c.beware(
-      "sqrt(L) is Chen et al.'s scheme; frameworks keep each layer's input, L. \"33%\" is a forward in three of FLOP: "
-      "TP repeats its exchange, frozen weights make it half");
+      "frameworks keep each layer's input: L, not sqrt(L). \"33%\" is a forward in three of FLOP: TP repeats its "
+      "exchange, frozen weights make it half");
   c.source("Chen et al. 2016 (1604.06174); Korthikanti et al. 2022 (2205.05198) 5; measured");
   c.next("shardplan estimate RUN.json --recompute full");
 }
