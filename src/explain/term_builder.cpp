@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "named_symbols.hpp"
+#include "shardplan/explain/named_symbols.hpp"
 
 namespace shardplan::explain {
 

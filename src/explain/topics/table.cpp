@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "../named_symbols.hpp"
+#include "shardplan/explain/named_symbols.hpp"
 #include "topics.hpp"
 
 namespace shardplan::explain {
