@@ -8,6 +8,7 @@
 #include "baseline.hpp"
 #include "check_files.hpp"
 #include "command.hpp"
+#include "explained.hpp"
 #include "fixes.hpp"
 #include "overrides.hpp"
 #include "shardplan/catalog/catalog.hpp"
@@ -28,6 +29,7 @@ using plan::CheckStatus;
 constexpr std::array check_flags = {
     Flag{"baseline", "", ValueKind::text, FlagGroup::command, "DIR|REF.json",
          "what changed since: a folder of run files, an earlier check --json, or a run file", "reference base compare"},
+    explain_flag,
 };
 constexpr std::array<std::string_view, 3> pictures = {"github", "junit", "sarif"};
 
@@ -109,11 +111,37 @@ std::string result_of(const std::vector<CheckedRun>& runs, const OutputStyle& st
   return report::check_text(runs, style.page, style.quiet);
 }
 
+/// `--explain`: a number of the one run that is checked; the status is the check's.
+Outcome explain_checked(const std::string& path, std::vector<io::Override> overrides, std::string_view term,
+                        const OutputStyle& style) {
+  Outcome outcome;
+  io::RunInput input;
+  Result<io::JsonText> text = io::read_json(path);
+  outcome.problems = std::move(text.problems);
+  if (!outcome.problems.empty()) return outcome;
+  input.text = std::move(text.value);
+  input.overrides = std::move(overrides);
+  io::ReadRun read = io::read_run(input, catalog::builtin_catalog());
+  outcome.problems = std::move(read.problems);
+  if (!outcome.problems.empty()) return outcome;
+  Estimate result;
+  estimate(read.run, result);
+  const std::vector<plan::Verdict> verdicts = plan::judge(read.run.require, result);
+  outcome = explained(read.run, term, style);
+  outcome.notes = std::move(read.notes);
+  const bool passes = std::all_of(verdicts.begin(), verdicts.end(), [](const auto& verdict) { return verdict.holds; });
+  if (outcome.problems.empty()) outcome.status = passes ? exit_ok : exit_no;
+  return outcome;
+}
+
 /// Flags that would go unheard.
 Diagnostics check_flags_together(const Arguments& arguments, const OutputStyle& style) {
   if (arguments.words.empty()) {
     return usage_problem("check takes run files, folders or patterns", "for example shardplan check runs/*.json")
         .problems;
+  }
+  if (arguments.has("explain") && (arguments.has("baseline") || !style.picture.empty())) {
+    return usage_problem("--explain opens one number; it has no place for --baseline and the formats of CI").problems;
   }
   if (!arguments.has("baseline")) return {};
   if (!style.picture.empty() || style.format == Format::csv) {
@@ -147,6 +175,14 @@ Outcome run_check(const Arguments& arguments, const OutputStyle& style) {
   if (files.paths.empty() && !files.problems.empty()) {
     outcome.problems = std::move(files.problems);
     return outcome;
+  }
+  if (const std::optional<std::string_view> term = arguments.value("explain")) {
+    if (files.paths.size() + files.problems.size() != 1) {
+      return usage_problem(fmt::format("--explain opens a number of one run, and {} are to be checked",
+                                       files.paths.size() + files.problems.size()),
+                           "shardplan check RUN.json --explain TERM");
+    }
+    return explain_checked(files.paths.front(), std::move(overrides.value), *term, style);
   }
 
   // -q prints one line, which has no room for a fix.

@@ -58,6 +58,23 @@ bool may_repeat(const Flag& flag) {
 
 std::string see_help(const Command& command) { return fmt::format("        (shardplan {} --help)", command.name); }
 
+/// "estimate, search and compare have it": the commands with a flag of this very name; empty: none has.
+std::string owners_of(std::string_view typed) {
+  while (!typed.empty() && typed.front() == '-') typed.remove_prefix(1);
+  typed = typed.substr(0, typed.find('='));
+  std::vector<std::string_view> owners;
+  for (const Command& command : commands()) {
+    for (const Flag* const flag : flags_of(command)) {
+      if (flag->name == typed) owners.push_back(command.name);
+    }
+  }
+  std::string text;
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : i + 1 == owners.size() ? " and " : ", ", owners[i]);
+  }
+  return text.empty() ? text : text + (owners.size() == 1 ? " has it" : " have it");
+}
+
 }  // namespace
 
 std::string suggest_flag(const Command& command, std::string_view typed) {
@@ -127,6 +144,11 @@ ParsedLine parse_command_line(const Command& command, std::span<const char* cons
   for (const std::string& word : app.remaining()) {
     if (word.size() < 2 || word.front() != '-') {
       parsed.arguments.words.push_back(word);
+      continue;
+    }
+    if (const std::string owners = owners_of(word); !owners.empty()) {
+      complain(fmt::format("{} is no flag of {}; {}{}", word.substr(0, word.find('=')), command.name, owners,
+                           see_help(command)));
       continue;
     }
     const std::string nearest = suggest_flag(command, word);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "command.hpp"
+#include "explained.hpp"
 #include "overrides.hpp"
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/compare_json.hpp"
@@ -23,6 +24,7 @@ using plan::Comparison;
 constexpr std::array compare_flags = {
     Flag{"all", "", ValueKind::none, FlagGroup::command, "", "the fields and results that are equal as well",
          "full everything", "true"},
+    explain_flag,
 };
 
 /// A run before it is read.
@@ -114,6 +116,9 @@ void set_alone(const io::RunInput& first, Comparison& comparison) {
 Outcome run_compare(const Arguments& arguments, const OutputStyle& style) {
   Outcome outcome;
   if (style.quiet && arguments.has("all")) return usage_problem("-q prints the first line only, --all more");
+  if (arguments.has("explain") && arguments.has("all")) {
+    return usage_problem("--explain opens one number of each run; it has no place for --all");
+  }
   Result<std::vector<Side>> sides = sides_of(arguments);
   outcome.problems = std::move(sides.problems);
   if (!outcome.problems.empty()) return outcome;
@@ -131,6 +136,13 @@ Outcome run_compare(const Arguments& arguments, const OutputStyle& style) {
     for (std::string& note : read.notes) outcome.notes.push_back(std::move(note));
   }
   if (!outcome.problems.empty()) return outcome;
+  if (const std::optional<std::string_view> term = arguments.value("explain")) {
+    std::vector<NamedRun> runs;
+    for (const plan::ComparedRun& run : comparison.runs) runs.push_back({run.name, &run.run});
+    Outcome opened = explained(runs, *term, style);
+    opened.notes = std::move(outcome.notes);
+    return opened;
+  }
   comparison.inputs = io::input_rows(std::vector<std::string_view>(resolved.begin(), resolved.end()));
   const bool text = style.format == Format::text || style.format == Format::markdown;
   const bool reads_stdin = std::count(arguments.words.begin(), arguments.words.end(), "-") > 0;

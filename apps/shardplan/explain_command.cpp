@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "command.hpp"
@@ -123,6 +124,7 @@ TopicRun run_for(const Arguments& arguments, explain::Example example) {
   }
   out.stated = !overrides.value.empty();
   io::RunInput input = io::run_input_from_json(example_text(example));
+  if (input.text) input.text->file = "the example run";
   input.overrides = std::move(overrides.value);
   out.read = io::read_run(input, catalog::builtin_catalog());
   return out;
@@ -133,6 +135,14 @@ struct Card {
   Diagnostics problems;
   std::vector<std::string> notes;
 };
+
+/// A count, a size or a share is a number from 0 on; only worked examples have scores and weights below it.
+bool has_sense(const explain::Topic& topic, double value, const explain::TopicInput& input) {
+  if (!std::isfinite(value)) return false;
+  if (topic.name == "column-parallel" || topic.name == "online-softmax") return true;
+  return value >= 0 &&
+         std::none_of(input.values.begin(), input.values.end(), [](const auto& given) { return given.second < 0; });
+}
 
 Card card_of(const explain::Topic& topic, Arguments arguments, const std::vector<Let>& lets) {
   Card card;
@@ -155,7 +165,9 @@ Card card_of(const explain::Topic& topic, Arguments arguments, const std::vector
       const bool is_symbol = std::find(others.begin(), others.end(), let.name) == others.end();
       const Flag* const flag = run_flag(let.name);
       if (is_symbol && !let.is_number) {
-        return fail(usage_problem(fmt::format("--let {}: \"{}\" is not a number", let.name, let.text)).problems);
+        return fail(usage_problem(fmt::format("--let {}: \"{}\" is not a number", let.name, let.text),
+                                  "a plain number in base units: bytes, seconds, FLOP/s; 7e9, 0.45, 25e9")
+                        .problems);
       }
       if (is_symbol) {
         input.values.emplace_back(let.name, let.value);
@@ -178,17 +190,27 @@ Card card_of(const explain::Topic& topic, Arguments arguments, const std::vector
   input.run = &run.read.run;
   input.stated = run.stated;
   card.explanation = explain::explain_topic(topic, input);
+  if (!input.values.empty() && !has_sense(topic, card.explanation.value, input)) {
+    std::string values;
+    for (const auto& [name, value] : input.values) {
+      values += fmt::format("{}{} = {}", values.empty() ? "" : ", ", name, explain::number(value));
+    }
+    return fail(usage_problem(fmt::format("--let: {} has no meaning at {}: it would be {}", topic.name, values,
+                                          explain::number(card.explanation.value)),
+                              fmt::format("its formula: {}", card.explanation.formula))
+                    .problems);
+  }
   card.notes = std::move(run.read.notes);
   return card;
 }
 
-report::Table topics_table(int width) {
+/// `each_row`: the section on every row, as programs want it; else where it begins.
+report::Table topics_table(bool each_row) {
   report::Table table(
       {{"section"}, {"topic"}, {"what", report::Align::left, "", 1}, {"also", report::Align::left, "", 2}});
-  (void)width;
   std::string_view last;
   for (const explain::Topic& topic : explain::topics()) {
-    table.add({topic.section == last ? "" : topic.section, topic.name, topic.summary,
+    table.add({!each_row && topic.section == last ? "" : topic.section, topic.name, topic.summary,
                report::Text(topic.aliases, report::Role::dim)});
     last = topic.section;
   }
@@ -239,10 +261,18 @@ Outcome run_explain(const Arguments& given, const OutputStyle& style) {
     if (style.quiet) return usage_problem("-q: a list has no first line that answers for the others");
     return print_topics(style);
   } else {
-    const explain::Topic* const topic = explain::find_topic(arguments.words.front());
+    const explain::Topic* topic = explain::find_topic(arguments.words.front());
+    if (topic == nullptr && arguments.words.size() > 1) {  // "expert parallel"
+      topic = explain::find_topic(arguments.words[0] + "-" + arguments.words[1]);
+      if (topic != nullptr) arguments.words.erase(arguments.words.begin());
+    }
     if (topic == nullptr) return unknown_topic(arguments.words.front());
     chosen.push_back(topic);
     arguments.words.erase(arguments.words.begin());
+    if (arguments.words.size() > 1) {
+      return usage_problem(
+          fmt::format("explain takes one topic and one RUN.json, not also \"{}\"", arguments.words[1]));
+    }
   }
   std::vector<explain::Explanation> cards;
   std::vector<std::string> notes;
@@ -261,7 +291,7 @@ Outcome run_explain(const Arguments& given, const OutputStyle& style) {
 
 Outcome print_topics(const OutputStyle& style) {
   Outcome outcome;
-  const report::Table table = topics_table(style.page.width);
+  const report::Table table = topics_table(style.format == Format::csv);
   switch (style.format) {
     case Format::text: outcome.result = table.text(style.page); break;
     case Format::markdown: outcome.result = table.markdown(); break;
@@ -280,7 +310,7 @@ Command explain_command() {
   command.examples = {"shardplan explain bubble", "shardplan explain model-states --let P=7e9",
                       "shardplan explain activations run.json --seq 8192"};
   command.flags = {explain_flags, run_flags(), output_flags()};
-  command.most_words = 2;
+  command.most_words = 3;
   command.run = run_explain;
   return command;
 }

@@ -22,6 +22,26 @@ std::string listed(const explain::Terms& terms, const OutputStyle& style) {
   }
 }
 
+Outcome unknown_term(std::string_view term, const std::vector<std::string_view>& known) {
+  return usage_problem(
+      fmt::format("--explain: this estimate has no term \"{}\"{}", term, io::did_you_mean(term, known)),
+      "--explain without a term lists the addresses");
+}
+
+Outcome no_csv() { return usage_problem("--explain TERM has no rows in csv", "text and json show it"); }
+
+std::string text_of(const explain::Explanation& explanation, const OutputStyle& style) {
+  report::Style page = style.page;
+  if (style.quiet) page.width = 1 << 20;
+  std::vector<report::Text> lines = report::term_lines(explanation, page.width);
+  if (style.quiet) lines.resize(1);
+  return report::render(lines, page);
+}
+
+std::string framed(std::string text, const OutputStyle& style) {
+  return style.format == Format::markdown ? "```text\n" + text + "```\n" : text;
+}
+
 }  // namespace
 
 Outcome explained(const Run& run, std::string_view term, const OutputStyle& style) {
@@ -40,22 +60,54 @@ Outcome explained(const Run& run, std::string_view term, const OutputStyle& styl
   if (found == nullptr) {
     std::vector<std::string_view> known;
     for (const explain::Term& each : terms->all()) known.push_back(each.address);
-    return usage_problem(
-        fmt::format("--explain: this estimate has no term \"{}\"{}", term, io::did_you_mean(term, known)),
-        "--explain without a term lists the addresses");
+    return unknown_term(term, known);
   }
-  if (style.format == Format::csv) return usage_problem("--explain TERM has no rows in csv", "text and json show it");
+  if (style.format == Format::csv) return no_csv();
   const explain::Explanation explanation = explain::explain_term(*terms, *found);
-  if (style.format == Format::json) {
-    outcome.result = io::explain_json(explanation, SHARDPLAN_VERSION);
-    return outcome;
+  outcome.result = style.format == Format::json ? io::explain_json(explanation, SHARDPLAN_VERSION)
+                                                : framed(text_of(explanation, style), style);
+  return outcome;
+}
+
+Outcome explained(std::span<const NamedRun> runs, std::string_view term, const OutputStyle& style) {
+  if (style.format == Format::csv) return no_csv();
+  if (term.empty()) {
+    return usage_problem("--explain needs a term where several runs are printed",
+                         "shardplan estimate RUN.json --explain lists the addresses of one");
   }
-  report::Style page = style.page;
-  if (style.quiet) page.width = 1 << 20;
-  std::vector<report::Text> lines = report::term_lines(explanation, page.width);
-  if (style.quiet) lines.resize(1);
-  outcome.result = report::render(lines, page);
-  if (style.format == Format::markdown) outcome.result = "```text\n" + outcome.result + "```\n";
+  Outcome outcome;
+  std::vector<explain::Explanation> found;
+  std::vector<std::string> addresses;
+  std::string text;
+  for (const NamedRun& each : runs) {
+    EstimateWorkspace workspace;
+    Estimate result;
+    estimate(*each.run, workspace, result);
+    if (!result.fits) outcome.status = exit_no;
+    const auto terms = explain::terms_of(*each.run, workspace, result);
+    const explain::Term* const of_run = terms->find(term);
+    text += fmt::format("{}{}: ", text.empty() || style.quiet ? "" : "\n", each.name);
+    if (of_run == nullptr) {
+      for (const explain::Term& known : terms->all()) addresses.push_back(known.address);
+      text += fmt::format("has no term {}\n", term);
+      continue;
+    }
+    found.push_back(explain::explain_term(*terms, *of_run));
+    found.back().run = each.name;
+    text += text_of(found.back(), style);
+  }
+  if (found.empty()) return unknown_term(term, {addresses.begin(), addresses.end()});
+  if (!style.quiet && found.size() == runs.size() && found.size() > 1) {
+    text += "\n";
+    for (std::size_t i = 1; i < found.size(); ++i) {
+      const double from = found.front().value, by = found[i].value - from;
+      text += fmt::format("{} less {}: {}{}{}\n", found[i].run, found.front().run, by > 0 ? "+" : "",
+                          explain::value_text(by, found[i].unit),
+                          from == 0 ? std::string() : fmt::format(", {:.4g}x", found[i].value / from));
+    }
+  }
+  outcome.result =
+      style.format == Format::json ? io::explain_all_json(found, SHARDPLAN_VERSION) : framed(std::move(text), style);
   return outcome;
 }
 

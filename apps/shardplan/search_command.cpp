@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "command.hpp"
+#include "explained.hpp"
 #include "interrupt.hpp"
 #include "search_input.hpp"
 #include "search_reasons.hpp"
@@ -38,6 +39,7 @@ constexpr std::array search_flags = {
     Flag{"threads", "", ValueKind::integer, FlagGroup::command, "N", "threads (all cores)", "jobs cores"},
     Flag{"detail", "", ValueKind::none, FlagGroup::output, "", "every rule that refused layouts", "verbose details",
          "true"},
+    explain_flag,
 };
 
 Outcome rejected(Diagnostics problems) {
@@ -122,6 +124,27 @@ class ProgressLine {
   bool drawn_ = false;
 };
 
+int status_of(const plan::SearchReport& report) {
+  if (Interrupt::pressed().load()) return exit_interrupted;
+  return report.best.empty() ? exit_nothing_fits : exit_ok;
+}
+
+/// `--explain`: a number of the best layout, of the nearest where nothing fits.
+Outcome explain_winner(const plan::SearchReport& report, std::string_view term, const OutputStyle& style) {
+  const bool fits = !report.best.empty();
+  if (!fits && !report.nearest) return usage_problem("--explain: no layout is legal, so there is no estimate to open");
+  const plan::SearchRow& row = fits ? report.best.front() : *report.nearest;
+  Outcome opened = explained(row.run, term, style);
+  report::SearchTextOptions first_line;
+  first_line.style.width = 1 << 20;
+  first_line.quiet = true;
+  std::string answer = report::search_text(report, first_line);
+  answer.erase(std::min(answer.find('\n'), answer.size()));
+  opened.notes.insert(opened.notes.begin(), std::move(answer));
+  if (opened.problems.empty()) opened.status = status_of(report);
+  return opened;
+}
+
 std::string render(const plan::SearchReport& report, const OutputStyle& style) {
   switch (style.format) {
     case Format::json: return io::search_json(report);
@@ -136,17 +159,19 @@ std::string render(const plan::SearchReport& report, const OutputStyle& style) {
                                           : report::search_text(report, options);
 }
 
-int status_of(const plan::SearchReport& report) {
-  if (Interrupt::pressed().load()) return exit_interrupted;
-  return report.best.empty() ? exit_nothing_fits : exit_ok;
-}
-
 Outcome run_search(const Arguments& arguments, const OutputStyle& style) {
   Diagnostics problems;
   plan::SearchOptions options = read_options(arguments, problems);
   if (!problems.empty()) return rejected(std::move(problems));
   if (style.format == Format::csv && (arguments.has("why-not") || arguments.has("sensitivity"))) {
     return usage_problem("--why-not and --sensitivity have no rows in csv", "text, json and markdown show them");
+  }
+  if (arguments.has("explain")) {
+    for (const char* const other : {"why-not", "pareto", "rank", "sensitivity", "top", "detail"}) {
+      if (!arguments.has(other)) continue;
+      return usage_problem(
+          fmt::format("--explain opens one number of the best layout; it has no place for --{}", other));
+    }
   }
   const Interrupt interrupt;
   SearchInput input = read_search_input(arguments);
@@ -189,7 +214,8 @@ Outcome run_search(const Arguments& arguments, const OutputStyle& style) {
 
   Outcome outcome;
   outcome.notes = input.notes;
-  const bool brief = style.quiet || Interrupt::pressed().load();
+  const std::optional<std::string_view> term = arguments.value("explain");
+  const bool brief = style.quiet || term || Interrupt::pressed().load();
   if (report.best.empty()) {
     if (!brief && report.result.complete) report.ways = ways_to_fit(input, options);
   } else {
@@ -214,6 +240,12 @@ Outcome run_search(const Arguments& arguments, const OutputStyle& style) {
                                          winner.problems.front().message));
     }
     outcome.file = winner.run_json + "\n";
+  }
+  if (term) {
+    Outcome opened = explain_winner(report, *term, style);
+    opened.notes.insert(opened.notes.begin(), outcome.notes.begin(), outcome.notes.end());
+    if (opened.problems.empty()) opened.file = std::move(outcome.file);
+    return opened;
   }
   outcome.result = render(report, style);
   outcome.status = status_of(report);

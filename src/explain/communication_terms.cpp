@@ -20,16 +20,6 @@ std::string_view source_of(GroupKind group) {
   }
 }
 
-/// (n - 1)/n of a tensor, twice that for an all-reduce, all of it for a send.
-Sym share_of(Collective op, Sym n) {
-  switch (op) {
-    case Collective::all_reduce: return 2.0 * (n - 1.0) / n;
-    case Collective::send:
-    case Collective::broadcast: return Sym(1.0);
-    default: return (n - 1.0) / n;
-  }
-}
-
 std::string_view size_symbol(GroupKind group) {
   switch (group) {
     case GroupKind::tensor: return "t";
@@ -39,36 +29,6 @@ std::string_view size_symbol(GroupKind group) {
     case GroupKind::pipeline: return "p";
     default: return "N";
   }
-}
-
-/// Bytes of what a data-parallel call moves, as the formula that gives them.
-Sym data_bytes(TermBuilder& b, const StageTerms& stage, const DataCall& call) {
-  const StateRule& rule = b.w.rule;
-  const Training& training = b.run.training;
-  const double width = bytes_of(activation_dtype(training.precision));
-  const auto volumes = [&](const StateElements<Sym>& e) {
-    const double stored = std::min(width, rule.parameter_bytes);
-    const Sym gradients = Sym(rule.gradient_bytes) * e.trained + Sym(rule.adapter_gradient_bytes) * e.adapters;
-    Sym updated = Sym(stored) * e.trained + Sym(std::min(width, rule.adapter_parameter_bytes)) * e.adapters;
-    if (training.fp8_param_gather) updated -= Sym(stored - 1) * e.narrow;
-    const Sym all = updated + Sym(rule.frozen_bytes) * e.frozen + Sym(rule.quantized_bytes) * e.quantized;
-    return std::array<Sym, 3>{gradients, updated, all};
-  };
-  const std::array<Sym, 3> dense = volumes(stage.dense), expert = volumes(stage.expert);
-  std::vector<Sym> candidates;
-  for (const auto& of : {dense, expert}) {
-    for (const Sym& each : of) {
-      candidates.push_back(each);
-      candidates.push_back(each / 2.0);
-      candidates.push_back(each / 4.0);
-      if (b.w.topology.shard.size > 1) candidates.push_back(each / static_cast<double>(b.w.topology.shard.size));
-    }
-  }
-  candidates.push_back(dense[0] + expert[0]);
-  for (const Sym& each : candidates) {
-    if (each.value() != 0 && std::fabs(each.value() - call.bytes) <= 1e-12 * call.bytes) return each;
-  }
-  return Sym(call.bytes);
 }
 
 class Rows {
@@ -81,7 +41,7 @@ class Rows {
     DataCalls calls;
     stage_calls(b_.run, b_.w, stage, calls);
     for (const CommunicationCall& row : b_.estimate.communication) {
-      const Sym sent = b_.rounded(sent_of(row, stage, calls, rank));
+      const Sym sent = b_.rounded(sent_of(row, calls, rank));
       const double exact = static_cast<double>(row.sent_bytes_per_step);
       const std::string path = fmt::format("communication.{}", row.name);
       const Sym term =
@@ -138,36 +98,48 @@ class Rows {
     return b_.terms.input("m", "microbatches of a step", through, sources::run_file);
   }
 
-  Sym sent_of(const CommunicationCall& row, const Stage& stage, const DataCalls& calls, std::size_t rank) {
+  Sym sent_of(const CommunicationCall& row, const DataCalls& calls, std::size_t rank) {
     for (std::size_t i = 0; i < collective_count; ++i) {
       if (row.name != shardplan::name(static_cast<CollectiveName>(i))) continue;
       return passes() * layer_calls(static_cast<CollectiveName>(i), row, rank);
     }
-    if (row.name == "pp_send") {
-      return count_of(row) * message_of(row,
-                                        "one microbatch's hidden state, a rank's share: 2 s b h/c, /t with "
-                                        "sequence parallelism");
-    }
+    if (row.name == "pp_send") return count_of(row) * boundary_message(row);
     for (const DataCall& call : calls) {
       if (call.name != row.name || call.ranks.size != row.group_size) continue;
-      const Sym bytes = b_.add("bytes", fmt::format("communication.{}.bytes", row.name),
-                               meaning(row, "bytes of one pass over all of it"), "B",
-                               data_bytes(b_, b_.stages[rank], call), source_of(row.group));
-      const Sym n = size_of(row);
-      return Sym(call.passes) * share_of(call.op, n) * bytes;
+      const Sym bytes = b_.add_checked("bytes", fmt::format("communication.{}.bytes", row.name),
+                                       meaning(row, "bytes of one pass over all of it"), "B",
+                                       data_bytes(call.payload, rank), call.bytes, source_of(row.group));
+      return Sym(call.passes) * sent_share_of(call.op, size_of(row)) * bytes;
     }
-    (void)stage;
     return Sym(static_cast<double>(row.sent_bytes_per_step));
+  }
+
+  /// What a data-parallel call carries: the formulas of its bytes over text.
+  Sym data_bytes(const Payload& payload, std::size_t rank) {
+    const StateRule& rule = b_.w.rule;
+    const StageTerms& stage = b_.stages[rank];
+    const Symbols<Sym> v = b_.symbols(symbols_for(b_.run, b_.run.model.kinds.front()), sources::config);
+    const Sym cut = payload.cut > 1 ? b_.terms.input("S", "ranks of a shard set (parallel.shard_group)", payload.cut,
+                                                     sources::run_file)
+                                    : Sym(1.0);
+    return payload_bytes<Sym>(payload, data_volumes<Sym>(rule, b_.run.training, stage.dense),
+                              data_volumes<Sym>(rule, b_.run.training, stage.expert),
+                              embedding_gradient<Sym>(rule, v.V, v.t, v.h), cut);
+  }
+
+  Sym boundary_message(const CommunicationCall& row) {
+    const Symbols<double> numbers = symbols_for(b_.run, b_.run.model.kinds.front());
+    const Symbols<Sym> v = b_.symbols(numbers, sources::config);
+    const double width = bytes_of(activation_dtype(b_.run.training.precision));
+    return b_.add_checked("message", fmt::format("communication.{}.message_bytes", row.name),
+                          meaning(row, "one microbatch's hidden state, a rank's share"), "B",
+                          boundary_volume<Sym>(width, v.s * v.b / v.c, v.h, v.t_sp),
+                          static_cast<double>(row.message_bytes), source_of(row.group));
   }
 
   Sym count_of(const CommunicationCall& row) {
     return b_.leaf("calls", fmt::format("communication.{}.calls", row.name), meaning(row, "calls in a step"), "",
                    static_cast<double>(row.calls_per_step), sources::simulated);
-  }
-
-  Sym message_of(const CommunicationCall& row, std::string_view what) {
-    return b_.leaf("message", fmt::format("communication.{}.message_bytes", row.name), meaning(row, what), "B",
-                   static_cast<double>(row.message_bytes), source_of(row.group));
   }
 
   /// Of all layers and ends of the stage, for one microbatch.
@@ -197,7 +169,7 @@ class Rows {
       }
     }
     if (formula.value() != exact.sent) {
-      formula = Sym(exact.calls) * share_of(row.op, size_of(row)) * Sym(exact.message);
+      formula = Sym(exact.calls) * sent_share_of(row.op, size_of(row)) * Sym(exact.message);
     }
     return b_.add_checked("sent", address, fmt::format("{}: {} sends, one microbatch", row.name, unit.label), "B",
                           formula, exact.sent, source_of(row.group));

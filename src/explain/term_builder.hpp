@@ -12,8 +12,6 @@
 
 namespace shardplan::explain {
 
-inline double value_of(Sym x) noexcept { return x.value(); }
-
 /// A layer of a kind, or an end of the model, with its operators as text.
 struct UnitTerms {
   std::string path;   ///< of its addresses: "layers.dense", "embedding"

@@ -89,6 +89,12 @@ const Term* Terms::find(std::string_view address) const {
   const auto known = by_address_.find(typed);
   if (known != by_address_.end()) return &terms_[known->second];
   const std::size_t at = std::min(typed.find('@'), typed.size());
+  if (at == typed.size()) {  // what exists on some stages only: the first that has it
+    const auto on_stage = by_address_.lower_bound(typed + "@");
+    if (!typed.empty() && on_stage != by_address_.end() && on_stage->first.rfind(typed + "@", 0) == 0) {
+      return &terms_[on_stage->second];
+    }
+  }
   for (const std::string_view unit : {"_bytes", "_s", "_tflops_per_gpu"}) {
     const std::string path = typed.substr(0, at);
     if (path.size() <= unit.size() || path.substr(path.size() - unit.size()) != unit) continue;

@@ -32,6 +32,7 @@ void text_or_null(JsonWriter& json, std::string_view name, std::string_view text
 }
 
 void members(JsonWriter& json, const Explanation& e) {
+  if (!e.run.empty()) json.text("run", e.run);
   json.text("topic", e.topic);
   value(json, "value", e.value);
   json.text("unit", e.unit);

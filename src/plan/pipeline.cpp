@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "shardplan/physics/layer_inputs.hpp"
+#include "shardplan/plan/data_volumes.hpp"
 #include "shardplan/plan/workspace.hpp"
 #include "shardplan/schedule/closed_form.hpp"
 
@@ -67,12 +68,11 @@ void run_extended(EstimateWorkspace& w, double microbatches) {
 }  // namespace
 
 double boundary_bytes(const Run& run) noexcept {
-  const Training& training = run.training;
-  const double width = bytes_of(activation_dtype(training.precision));
-  const double tokens =
-      static_cast<double>(training.seq_length) * static_cast<double>(training.micro_batch_size) / run.parallel.context;
+  const double tokens = static_cast<double>(run.training.seq_length) *
+                        static_cast<double>(run.training.micro_batch_size) / run.parallel.context;
   const double cut = run.parallel.sequence_parallel ? run.parallel.tensor : 1.0;
-  return width * tokens * static_cast<double>(run.model.hidden_size) / cut;
+  return boundary_volume(bytes_of(activation_dtype(run.training.precision)), tokens,
+                         static_cast<double>(run.model.hidden_size), cut);
 }
 
 void build_pipeline_spec(const Run& run, EstimateWorkspace& w) noexcept {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sections.hpp"
 #include "shardplan/explain/terms.hpp"
@@ -32,10 +33,22 @@ void add_line(std::vector<Text>& lines, std::string_view label, const Text& text
   }
 }
 
+/// 312e12 as people write it; empty for numbers that are not round.
+std::string round_number(double value) {
+  for (const int power : {12, 9}) {
+    const double scaled = value / std::pow(10.0, power);
+    if (scaled >= 1 && scaled * 100 == std::nearbyint(scaled * 100)) return fmt::format("{:.6g}e{}", scaled, power);
+  }
+  return {};
+}
+
 /// "p = 4 pipeline stages"; numbers as they go into the formula.
 std::string symbol_text(const ExplainedSymbol& symbol) {
+  const std::string round = round_number(symbol.value);
   std::string text =
-      fmt::format("{} = {}", symbol.symbol, value_text(symbol.value, symbol.unit == "B" ? "" : symbol.unit));
+      fmt::format("{} = {}", symbol.symbol,
+                  round.empty() ? value_text(symbol.value, symbol.unit == "B" ? "" : symbol.unit) : round);
+  if (!round.empty() && !symbol.unit.empty() && symbol.unit != "B") text += " " + symbol.unit;
   if (symbol.unit == "B") text += " B";
   if (!symbol.meaning.empty()) text += " " + symbol.meaning;
   return text;

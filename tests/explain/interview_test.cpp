@@ -61,7 +61,7 @@ const std::vector<Row> rows = {
     {"Q3", "estimate " + a_json + " --explain communication", {"TiB", "GiB"}},
     {"Q4", "explain online-softmax", {"1.5032"}},
     {"Q5", "explain lora --let r=8", {"20,971,520"}},
-    {"Q6", "explain nf4", {"0.7230", "-0.6962"}},
+    {"Q6", "explain nf4", {"0.72296", "-0.69619", "-0.09105"}},
     {"Q7", "list dtypes", {"65504"}},
     {"Q8", "explain grad-accum", {"optimizer steps"}},
     {"Q9", "explain gpu-count", {"1129 GB", "14 GPUs at least"}},

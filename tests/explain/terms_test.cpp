@@ -86,6 +86,32 @@ void check_numbers(const nlohmann::json& value, const std::string& path, const e
   }
 }
 
+/// What a run has that others have not.
+void note_features(const Run& run, std::set<std::string>& seen) {
+  const Parallel& parallel = run.parallel;
+  const Training& training = run.training;
+  const auto note = [&seen](const char* what, bool has) {
+    if (has) seen.insert(what);
+  };
+  note("tensor", parallel.tensor > 1);
+  note("pipeline", parallel.pipeline > 1);
+  note("chunks", parallel.virtual_pipeline > 1);
+  note("context", parallel.context > 1);
+  note("expert", parallel.expert > 1);
+  note("expert tensor", parallel.expert_tensor > 1);
+  note("zero 3", parallel.zero_stage == 3);
+  note("fsdp", parallel.fsdp != Fsdp::none);
+  note("adapters", training.peft.active());
+  note("quantised", training.peft.active() && training.peft.quant != Quantization::none);
+  note("offload", training.offload.optimizer != OffloadDevice::none);
+  note("fp8", training.precision == Precision::fp8);
+  note("recompute", training.recompute.mode != RecomputeMode::none);
+  note("experts", run.model.layer(run.model.layers() - 1).mlp.kind == MlpKind::moe);
+  note("latent", run.model.layer(0).attention.kind == AttentionKind::latent);
+  note("windows", run.model.layer(0).attention.window > 0);
+}
+constexpr std::size_t all_features = 16;
+
 }  // namespace
 
 TEST_CASE("formulas that are printed give the values that are printed") {
@@ -93,11 +119,13 @@ TEST_CASE("formulas that are printed give the values that are printed") {
   test::Evaluator evaluate;
   const int wanted = test::sample(1'000);
   std::size_t formulas = 0, terms = 0;
+  std::set<std::string> features;
   for (int legal = 0, tried = 0; legal < wanted && tried < 5 * wanted; ++tried) {
     const std::string text = test::random_run(random).dump();
     const io::ReadRun read = test::read_run(text);
     if (!read.ok()) continue;
     ++legal;
+    note_features(read.run, features);
     const Explained explained(read.run);
     std::string wrong;
     for (const explain::Term& term : explained.terms->all()) {
@@ -109,6 +137,8 @@ TEST_CASE("formulas that are printed give the values that are printed") {
   }
   CAPTURE(formulas, terms);
   CHECK(3 * formulas > terms);
+  CAPTURE(features);
+  CHECK((wanted < 1'000 || features.size() == all_features));
 }
 
 TEST_CASE("terms are the numbers of the estimate, at the paths of its JSON") {
@@ -150,6 +180,40 @@ TEST_CASE("terms are the numbers of the estimate, at the paths of its JSON") {
     }
     if (!wrong.empty()) FAIL_CHECK(text << "\n" << wrong.substr(0, 3000));
     CHECK(seen.size() > 40);
+  }
+}
+
+TEST_CASE("bytes of every collective are a formula of the code that counted them") {
+  test::Random random(1910);
+  const int wanted = test::sample(1'000);
+  std::set<std::string> seen;
+  for (int legal = 0, tried = 0; legal < wanted && tried < 5 * wanted; ++tried) {
+    const std::string text = test::random_run(random).dump();
+    const io::ReadRun read = test::read_run(text);
+    if (!read.ok()) continue;
+    ++legal;
+    const Explained explained(read.run);
+    for (const CommunicationCall& row : explained.estimate.communication) {
+      const std::string path = fmt::format("communication.{}", row.name);
+      CAPTURE(path, text);
+      seen.insert(std::string(row.name));
+      const explain::Term* const sent = explained.terms->find(path);
+      REQUIRE(sent != nullptr);
+      CHECK(sent->formula.node() != nullptr);
+      for (const char* const part : {".bytes", ".message_bytes"}) {
+        const explain::Term* const term = explained.terms->find(path + part);
+        if (term == nullptr || term->address != path + part) continue;
+        CHECK(term->formula.node() != nullptr);
+        CHECK(explained.terms->find(path + part + ".rest") == nullptr);
+      }
+    }
+  }
+  for (const char* const name :
+       {"grad_all_reduce", "grad_reduce_scatter", "param_all_gather", "param_all_gather_forward",
+        "param_all_gather_backward", "grad_replica_all_reduce", "expert_grad_all_reduce", "expert_grad_reduce_scatter",
+        "expert_param_all_gather", "pp_send", "embedding_grad_all_reduce", "replicate_parameters"}) {
+    CAPTURE(name);
+    CHECK((wanted < 1'000 || seen.count(name) == 1));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -42,9 +43,9 @@ const std::vector<Expected> expected = {
     {{"model-states", "--let", "P=6738415616"}, 107814649856, 0},  // LLaMA-7B
     {{"activations"}, 150081536, 0},                               // 512 x 293,128
     {{"checkpointing"}, 671088640, 0},                             // 20 x 4 x 8 MiB
-    {{"logits"}, 3152019456, 0},                                   // 12 x 2048 x 128,256
+    {{"logits"}, 3152035840, 0},                                   // 2048 x (12 x 128,256 + 8)
     {{"transients"}, 606076928, 0},  // 2 B x 4096 x 16,128 + 2 x 64 + 8 MiB, + 2 B x 16,128 x 8192, + 64 MiB
-    {{"reserved"}, 1.05 * 32639287296 + 2254857830.4, 1e-6},
+    {{"reserved"}, 34271251661 + 2254857830.4, 1e-9},
     {{"ddp"}, 49e9, 0},                               // 2 x 7/8 x 28e9
     {{"ring-allreduce"}, 1.5 * 4 * 2271543296.0, 0},  // 13.63 GB
     {{"bucketing"}, 1069, 0},                         // 28e9 / 26,214,400 = 1068.1
@@ -168,6 +169,210 @@ TEST_CASE("cards of any run are finite, and their formulas give their values") {
   }
 }
 
+namespace {
+
+/// A card of a run, with values for its symbols.
+double card_value(const Run& run, std::string_view topic, std::vector<std::pair<std::string, double>> values = {}) {
+  explain::TopicInput input;
+  input.run = &run;
+  input.stated = true;
+  input.values = std::move(values);
+  std::vector<std::string> unused;
+  const double value = explain::explain_topic(*explain::find_topic(topic), input, &unused).value;
+  CAPTURE(topic, unused);
+  CHECK(unused.empty());
+  return value;
+}
+
+bool same(double left, double right, double tolerance = 1e-9) {
+  return std::fabs(left - right) <= tolerance * std::fabs(right);
+}
+
+struct Estimated {
+  Run run;
+  Estimate estimate;
+  EstimateWorkspace workspace;
+  std::unique_ptr<explain::Terms> terms;
+
+  explicit Estimated(Run of) : run(std::move(of)) {
+    shardplan::estimate(run, workspace, estimate);
+    terms = explain::terms_of(run, workspace, estimate);
+  }
+  double term(const std::string& address) const {
+    const explain::Term* const found = terms->find(address);
+    return found == nullptr ? -1 : found->value;
+  }
+  double before_offload(const std::string& state) const {
+    const double before = term("states." + state + ".before_offload@0");
+    return before >= 0 ? before : std::max(0.0, term("states." + state + "@0"));
+  }
+};
+
+double sent(const Estimate& estimate, std::string_view prefix) {
+  double sum = 0;
+  for (const CommunicationCall& call : estimate.communication) {
+    if (call.name.substr(0, prefix.size()) == prefix) sum += static_cast<double>(call.sent_bytes_per_step);
+  }
+  return sum;
+}
+
+Run deepspeed_run(const std::string& parallel) {
+  const io::ReadRun read = test::read_run(
+      R"({"model": "llama-3.1-8b", "cluster": "dgx-h100", "num_gpus": 64, "parallel": {)" + parallel +
+      R"(}, "training": {"framework": "deepspeed", "seq_length": 4096, "micro_batch_size": 1, "global_batch_size": 512}})");
+  INFO(parallel << (read.ok() ? "" : read.problems.front().message));
+  REQUIRE(read.ok());
+  return read.run;
+}
+
+}  // namespace
+
+TEST_CASE("cards of a run state what its estimate does") {
+  std::set<std::string> seen;
+  for (const std::string& file : test::run_files()) {
+    const io::ReadRun read = test::read_run(test::read_file(file));
+    REQUIRE(read.ok());
+    const Estimated of(read.run);
+    const Run& run = of.run;
+    const Estimate& e = of.estimate;
+    const Parallel& parallel = run.parallel;
+    CAPTURE(file);
+    CHECK(same(card_value(run, "throughput"), e.throughput.tokens_per_s));
+    CHECK(same(card_value(run, "mfu"), e.throughput.mfu));
+    CHECK(same(card_value(run, "3d"), run.num_gpus));
+    CHECK(same(card_value(run, "grad-accum"), static_cast<double>(run.training.global_batch_size)));
+    const StageEstimate& binding = e.stages[static_cast<std::size_t>(e.binding_stage)];
+    CHECK(same(card_value(run, "reserved"), static_cast<double>(binding.reserved_bytes + binding.peak().framework)));
+    const double kept = of.term("layers.dense.kept");
+    CHECK(same(card_value(run, "activations"), kept >= 0 ? kept : of.term("layers.moe.kept")));
+    const double loss = of.term("memory.transient.logits_and_loss");
+    CHECK((loss < 0 ? card_value(run, "logits") == 0 : same(card_value(run, "logits"), loss)));
+    // Shards are whole elements, unit by unit.
+    const double states =
+        of.before_offload("parameters") + of.before_offload("gradients") + of.before_offload("optimizer");
+    const double zero = card_value(run, "zero");
+    CAPTURE(zero, states);
+    CHECK(same(zero, states, 1e-5));
+    if (run.training.peft.active()) {
+      seen.insert("adapters");
+      CHECK(same(card_value(run, "lora"), static_cast<double>(e.model.trainable_parameters)));
+    }
+    if (parallel.pipeline > 1) {
+      const bool plain = parallel.schedule == ScheduleKind::one_f_one_b;
+      if (plain || parallel.schedule == ScheduleKind::interleaved) {
+        seen.insert("pipeline");
+        CHECK(same(card_value(run, "bubble"), e.pipeline.ideal_bubble_fraction));
+      }
+      if (plain) CHECK(card_value(run, "1f1b") == static_cast<double>(e.stages.front().in_flight_microbatches));
+    }
+    if (parallel.tensor > 1 && !parallel.sequence_parallel && of.term("layers.dense.tp_all_reduce.sent") > 0) {
+      seen.insert("tensor");
+      CHECK(same(card_value(run, "tensor-parallel"), of.term("layers.dense.tp_all_reduce.sent")));
+    }
+    if (parallel.sequence_parallel && of.term("layers.dense.saved") > 0 && !run.training.peft.active() &&
+        run.model.layer(run.model.layers() - 1).mlp.kind == MlpKind::dense) {
+      seen.insert("sequence");
+      Run without = run;
+      without.parallel.sequence_parallel = false;
+      CHECK(same(card_value(run, "sequence-parallel"),
+                 Estimated(without).term("layers.dense.saved") - of.term("layers.dense.saved")));
+    }
+    if (parallel.expert > 1 && !run.training.capacity_factor) {
+      const double tokens = static_cast<double>(run.training.seq_length * run.training.micro_batch_size) /
+                            parallel.context / (parallel.sequence_parallel ? parallel.tensor : 1);
+      const LayerKind& kind = run.model.layer(run.model.layers() - 1);
+      seen.insert("experts");
+      CHECK(same(card_value(run, "expert-parallel",
+                            {{"T", tokens},
+                             {"k", static_cast<double>(kind.mlp.top_k)},
+                             {"h", static_cast<double>(run.model.hidden_size)},
+                             {"e", parallel.expert}}),
+                 of.term("layers.moe.ep_all_to_all.sent")));
+    }
+  }
+  CAPTURE(seen);
+  CHECK(seen.size() == 5);
+}
+
+TEST_CASE("cards of traffic state what the estimate counts") {
+  const double m = 8, N = 64;
+  for (const int stage : {1, 2, 3}) {  // 0 reduces fp32 gradients under bf16
+    const Estimated of(deepspeed_run(fmt::format("\"zero_stage\": {}", stage)));
+    const double P = of.workspace.stages.front().weights.dense.trained;
+    const double share = (N - 1) / N, width = 2;
+    const double by_card = stage == 3   ? card_value(of.run, "zero-traffic")
+                           : stage == 2 ? share * P * (m * width + width)
+                                        : 2 * share * P * width;  // the lines of stages 1 and 2
+    CAPTURE(stage, by_card);
+    CHECK(same(by_card, sent(of.estimate, "grad_") + sent(of.estimate, "param_"), 1e-6));
+  }
+  const Estimated quantized(
+      deepspeed_run(R"("zero_stage": 3, "shard_group": 8, "zeropp": {"hpz": true, "qwz": true, "qgz": true})"));
+  const double P = quantized.workspace.stages.front().weights.dense.trained;
+  CHECK(same(m * card_value(quantized.run, "zeropp", {{"P", P}, {"N", N}}),
+             sent(quantized.estimate, "param_all_gather_forward") + sent(quantized.estimate, "grad_quantized"), 1e-6));
+
+  const io::ReadRun ring = test::read_run(
+      R"({"model": "llama-3.1-8b", "cluster": "dgx-h100", "num_gpus": 16, "parallel": {"context": 8},
+          "training": {"framework": "megatron", "seq_length": 131072, "micro_batch_size": 1, "global_batch_size": 8}})");
+  REQUIRE(ring.ok());
+  CHECK(same(card_value(ring.run, "context-parallel"), Estimated(ring.run).term("layers.dense.cp_send.sent")));
+
+  const io::ReadRun hybrid = test::read_run(
+      R"({"model": "llama-3.1-8b", "cluster": "dgx-h100", "num_gpus": 128, "parallel": {"fsdp": "hybrid_shard"},
+          "training": {"framework": "fsdp", "seq_length": 4096, "micro_batch_size": 1, "global_batch_size": 128}})");
+  REQUIRE(hybrid.ok());
+  CHECK(same(card_value(hybrid.run, "hsdp"), sent(Estimated(hybrid.run).estimate, "grad_replica_all_reduce"), 1e-6));
+}
+
+TEST_CASE("words that make no sense are errors with a way out") {
+  struct Wrong {
+    std::vector<std::string> words;
+    const char* message;
+  };
+  const std::string lora = "configs/runs/llama-3.1-8b-lora-1x4090.json";
+  for (const Wrong& row : std::vector<Wrong>{
+           {{"bublbe"}, "did you mean \"bubble\"?"},
+           {{"bubble", "--let", "zz=3"}, "its symbols: p, v, m"},
+           {{"bubble", "--let", "m=57us"}, "a plain number in base units"},
+           {{"bubble", "--let", "m=-4"}, "bubble has no meaning at m = -4"},
+           {{"1f1b", "--let", "i=9"}, "it would be -5"},
+           {{"gpu-count", "--let", "card=0"}, "it would be inf"},
+           {{"bubble", "--tp", "3"}, "3 does not divide num_attention_heads 64"},
+           {{"bubble", lora, lora}, "one topic and one RUN.json"},
+           {{"--let", "m=3"}, "needs a topic"},
+       }) {
+    std::vector<std::string> words = {SHARDPLAN_BINARY, "explain"};
+    words.insert(words.end(), row.words.begin(), row.words.end());
+    const test::ProcessResult ran = test::run_process(words, {}, SHARDPLAN_SOURCE_DIR);
+    CAPTURE(row.words, ran.err);
+    CHECK(ran.status == 2);
+    CHECK(ran.out.empty());
+    CHECK(ran.err.find(row.message) != std::string::npos);
+  }
+}
+
+TEST_CASE("a card of a run that lacks the thing says that its numbers are an example's") {
+  const std::string lora = "configs/runs/llama-3.1-8b-lora-1x4090.json";
+  const std::string dense = "configs/runs/llama-3.1-70b-128xh100.json";
+  for (const auto& [topic, run] : std::vector<std::pair<std::string, std::string>>{{"bubble", lora},
+                                                                                   {"tensor-parallel", lora},
+                                                                                   {"sequence-parallel", lora},
+                                                                                   {"context-parallel", dense},
+                                                                                   {"expert-parallel", dense},
+                                                                                   {"lora", dense},
+                                                                                   {"lora-or-full", dense},
+                                                                                   {"zero", lora},
+                                                                                   {"ring-allreduce", lora}}) {
+    const nlohmann::json json = card({topic, run});
+    CAPTURE(topic, run);
+    CHECK(std::any_of(json["remarks"].begin(), json["remarks"].end(),
+                      [](const nlohmann::json& remark) { return remark["label"] == "this run"; }));
+  }
+  CHECK(card({"expert parallel"})["topic"] == "expert-parallel");
+  CHECK(card({"expert", "parallel"})["topic"] == "expert-parallel");
+}
+
 TEST_CASE("every command that a card says to try is legal") {
   std::set<std::string> tried;
   const std::string run = std::string(SHARDPLAN_SOURCE_DIR) + "/configs/runs/llama-3.1-70b-128xh100.json";
@@ -182,6 +387,14 @@ TEST_CASE("every command that a card says to try is legal") {
     const test::ProcessResult ran = test::run_process(words, {}, SHARDPLAN_SOURCE_DIR);
     CAPTURE(topic.name, next, ran.err);
     CHECK((ran.status == 0 || ran.status == 1));
+  }
+}
+
+TEST_CASE("a card has twelve lines at most") {
+  for (const explain::Topic& topic : explain::topics()) {
+    const test::ProcessResult ran = test::run_process({SHARDPLAN_BINARY, "explain", std::string(topic.name)});
+    CAPTURE(topic.name, ran.out);
+    CHECK(std::count(ran.out.begin(), ran.out.end(), '\n') <= 12);
   }
 }
 

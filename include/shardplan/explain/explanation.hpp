@@ -31,6 +31,7 @@ struct PartOf {
 };
 
 struct Explanation {
+  std::string run;    ///< whose number it is, where several runs are explained; else empty
   std::string topic;  ///< or a term's address
   std::string title;  ///< what the number is
   double value = 0;

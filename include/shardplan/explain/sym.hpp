@@ -57,6 +57,8 @@ class Sym {
   const Node* node_ = nullptr;
 };
 
+inline double value_of(Sym x) noexcept { return x.value(); }
+
 class Expressions;
 
 struct Node {

@@ -29,8 +29,7 @@ struct Term {
 class Terms {
  public:
   /// The term of an address: exact, a column's head ("activ@0"), with the JSON's units or as "memory.stages.0.x";
-  /// without
-  /// "@stage" the stage that the estimate names. nullptr: there is none.
+  /// without "@stage" the stage that the estimate names, else the first that has it. nullptr: there is none.
   const Term* find(std::string_view address) const;
 
   const std::deque<Term>& all() const noexcept { return terms_; }

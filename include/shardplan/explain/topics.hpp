@@ -10,6 +10,7 @@
 
 #include "shardplan/explain/explanation.hpp"
 #include "shardplan/explain/terms.hpp"
+#include "shardplan/physics/symbols.hpp"
 
 namespace shardplan::explain {
 
@@ -33,7 +34,7 @@ struct Topic {
 /// Every topic, in the order of the sections.
 std::span<const Topic> topics();
 
-/// By name or alias, case ignored; nullptr: there is none.
+/// By name or alias, case ignored, spaces as dashes; nullptr: there is none.
 const Topic* find_topic(std::string_view word);
 
 /// What a card is made from.
@@ -52,10 +53,14 @@ class Card {
   Card(const Topic& topic, const TopicInput& input);
 
   Sym symbol(std::string_view name, std::string_view meaning, double value, std::string_view unit = {});
+  /// Symbols of a layer's formulas; --let may replace those that the card's formula has in the end.
+  Symbols<Sym> layer(const Symbols<double>& numbers);
   /// An expression of the run's terms with --let in it.
   Sym adopt(Sym expression);
 
   void result(Sym value, std::string_view unit, std::string shown = {}, std::string head = {});
+  /// Likewise, like terms collected in the formula.
+  void collected(Sym value, std::string_view unit, std::string shown = {}, std::string head = {});
   void title(std::string text) { out.title = std::move(text); }
   void note(std::string text) { out.note = std::move(text); }
   void remark(std::string label, std::string text) { out.remarks.push_back({std::move(label), std::move(text)}); }
@@ -67,6 +72,8 @@ class Card {
   bool stated() const noexcept { return input_.stated; }
   const Estimate& estimate();
   const Terms& terms();
+  /// Of another run: this one with something changed.
+  const Terms& terms_of_variant(const Run& run);
   const EstimateWorkspace& workspace();
   std::vector<std::string> unused() const;
 
@@ -74,14 +81,17 @@ class Card {
 
  private:
   void estimate_once();
+  void without_fields();
 
   TopicInput input_;
   Expressions expressions_;
   std::vector<std::string> names_;
+  std::vector<std::pair<std::string, Sym>> layer_symbols_;
   bool estimated_ = false;
   EstimateWorkspace workspace_;
   Estimate estimate_;
   std::unique_ptr<Terms> terms_;
+  std::vector<std::unique_ptr<Terms>> variants_;
 };
 
 }  // namespace shardplan::explain

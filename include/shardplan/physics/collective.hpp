@@ -19,13 +19,15 @@ inline constexpr std::array<std::string_view, 8> names_of<GroupKind> = {
     "tensor", "pipeline", "data", "context", "expert", "expert_data", "embedding", "expert_tensor"};
 
 /// Share of a collective's tensor that one of n ranks sends around a ring (nccl-tests' bus bandwidth counts the same).
-constexpr double sent_share(Collective op, double n) noexcept {
+template <class N>
+constexpr N sent_share_of(Collective op, N n) {
   switch (op) {
-    case Collective::all_reduce: return 2 * (n - 1) / n;
+    case Collective::all_reduce: return 2.0 * (n - 1.0) / n;
     case Collective::send:
-    case Collective::broadcast: return 1;
-    default: return (n - 1) / n;
+    case Collective::broadcast: return N(1.0);
+    default: return (n - 1.0) / n;
   }
 }
+constexpr double sent_share(Collective op, double n) noexcept { return sent_share_of(op, n); }
 
 }  // namespace shardplan

@@ -19,6 +19,26 @@ struct StateElements {
   N counted{}, counted_bytes{}, treated{}, adapter_counted{}, adapter_counted_bytes{}, unpaged_bytes{}, largest_bytes{};
 };
 
+/// Bytes per element of each state: a rule's, or symbols in their place.
+template <class N>
+struct StateWidths {
+  N parameter{}, gradient{}, master{}, moment{}, frozen{}, quantized{};
+  N adapter_parameter{}, adapter_gradient{}, adapter_master{}, adapter_moment{};
+};
+template <class N>
+StateWidths<N> widths_of(const StateRule& rule) {
+  return {rule.parameter_bytes,
+          rule.gradient_bytes,
+          rule.master_bytes,
+          rule.moment_bytes,
+          rule.frozen_bytes,
+          rule.quantized_bytes,
+          rule.adapter_parameter_bytes,
+          rule.adapter_gradient_bytes,
+          rule.adapter_master_bytes,
+          rule.adapter_moment_bytes};
+}
+
 /// Ranks that share one copy of each state.
 template <class N>
 struct StateShards {
@@ -42,8 +62,8 @@ N padded_elements(N elements, N shards) {
 
 /// Adds one group of weights. A shard is rounded up to whole elements, for textbook the sum of bytes is.
 template <class N>
-void add_states(const StateRule& rule, const Optimizer& optimizer, const StateElements<N>& w,
-                const StateShards<N>& shards, StateSums<N>& bytes) {
+void add_states(const StateRule& rule, const StateWidths<N>& width, const Optimizer& optimizer,
+                const StateElements<N>& w, const StateShards<N>& shards, StateSums<N>& bytes) {
   using std::ceil;
   using std::max;
   const bool one_layer = optimizer.form == StateForm::block_coordinate;
@@ -54,28 +74,28 @@ void add_states(const StateRule& rule, const Optimizer& optimizer, const StateEl
   };
   N trained_buffer = w.trained;
   if (rule.padded_buffers) trained_buffer = padded_elements(w.trained, shards.optimizer);
-  bytes.parameters += N(rule.parameter_bytes) * shard(trained_buffer, shards.parameter);
+  bytes.parameters += width.parameter * shard(trained_buffer, shards.parameter);
   if (rule.narrow_parameter_bytes > 0) {
-    bytes.parameters += N(rule.narrow_parameter_bytes - rule.parameter_bytes) * shard(w.narrow, shards.parameter);
+    bytes.parameters += (N(rule.narrow_parameter_bytes) - width.parameter) * shard(w.narrow, shards.parameter);
   }
   if (optimizer.weight_bytes > 0 && value_of(w.treated) > 0) {
-    bytes.parameters -= N(rule.parameter_bytes - optimizer.weight_bytes) * shard(w.treated, shards.parameter);
+    bytes.parameters -= (width.parameter - N(optimizer.weight_bytes)) * shard(w.treated, shards.parameter);
   }
   // Of the layer that it is about, active_layer_bytes.
   if (!one_layer) {
-    if (rule.keeps_gradients) bytes.gradients += N(rule.gradient_bytes) * shard(trained_buffer, shards.gradient);
+    if (rule.keeps_gradients) bytes.gradients += width.gradient * shard(trained_buffer, shards.gradient);
     const N elementwise = max(N(0.0), trained_buffer - w.counted);
     N counted = w.counted_bytes / shards.optimizer;
     if (rule.whole_matrices) counted = max(counted, w.largest_bytes);
-    const N moments = N(rule.moment_bytes) * shard(elementwise, shards.optimizer) + counted +
+    const N moments = width.moment * shard(elementwise, shards.optimizer) + counted +
                       N(rule.replica_share_bytes) * w.trained / shards.replicas;
     bytes.moments += moments;
-    bytes.optimizer += N(rule.master_bytes) * shard(trained_buffer, shards.optimizer) + moments;
+    bytes.optimizer += width.master * shard(trained_buffer, shards.optimizer) + moments;
   }
   // Frozen weights: stored once, never with gradients or states.
-  bytes.parameters += N(rule.frozen_bytes) * shard(w.frozen, shards.parameter);
+  bytes.parameters += width.frozen * shard(w.frozen, shards.parameter);
   if (value_of(w.quantized) > 0) {
-    bytes.parameters += N(rule.quantized_bytes) * shard(w.quantized, shards.parameter);
+    bytes.parameters += width.quantized * shard(w.quantized, shards.parameter);
     const N constants =
         ceil(N(rule.quantized_constant_bytes) * w.quantized + N(rule.quantized_row_bytes) * w.quantized_rows);
     bytes.parameters += rule.constants_sharded ? shard(constants, shards.parameter) : constants;
@@ -84,16 +104,21 @@ void add_states(const StateRule& rule, const Optimizer& optimizer, const StateEl
     const bool cut = rule.adapters_sharded;
     const N one = 1.0;
     const N buffer = rule.padded_buffers ? padded_elements(w.adapters, shards.optimizer) : w.adapters;
-    bytes.parameters += N(rule.adapter_parameter_bytes) * shard(buffer, cut ? shards.parameter : one);
-    const N gradients = rule.keeps_gradients ? rule.adapter_gradient_bytes : 0.0;
+    bytes.parameters += width.adapter_parameter * shard(buffer, cut ? shards.parameter : one);
+    const N gradients = rule.keeps_gradients ? width.adapter_gradient : N(0.0);
     bytes.gradients += gradients * shard(buffer, cut ? shards.gradient : one);
     const N states = cut ? shards.optimizer : one;
     const N elementwise = max(N(0.0), buffer - w.adapter_counted);
-    const N moments = N(rule.adapter_moment_bytes) * shard(elementwise, states) + w.adapter_counted_bytes / states;
+    const N moments = width.adapter_moment * shard(elementwise, states) + w.adapter_counted_bytes / states;
     bytes.moments += moments;
-    bytes.optimizer += N(rule.adapter_master_bytes) * shard(buffer, states) + moments;
+    bytes.optimizer += width.adapter_master * shard(buffer, states) + moments;
   }
   if (optimizer.paged) bytes.unpaged += w.unpaged_bytes / shards.optimizer;
+}
+template <class N>
+void add_states(const StateRule& rule, const Optimizer& optimizer, const StateElements<N>& w,
+                const StateShards<N>& shards, StateSums<N>& bytes) {
+  add_states(rule, widths_of<N>(rule), optimizer, w, shards, bytes);
 }
 
 }  // namespace shardplan

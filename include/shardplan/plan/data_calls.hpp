@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "shardplan/plan/data_volumes.hpp"
 #include "shardplan/plan/workspace.hpp"
 
 namespace shardplan {
@@ -20,7 +21,8 @@ struct DataCall {
   Collective op = Collective::all_reduce;
   GroupKind group = GroupKind::data;
   RankGroup ranks;
-  double bytes = 0;   ///< the whole tensor over its group, per pass over all units
+  Payload payload;
+  double bytes = 0;   ///< of the payload: the whole tensor over its group, per pass over all units
   double passes = 1;  ///< a step
   double units = 1;   ///< calls a pass
   bool overlaps = true;

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <array>
 
+#include "shardplan/physics/layer.hpp"
+#include "shardplan/physics/layer_inputs.hpp"
 #include "shardplan/physics/parameters.hpp"
-#include "topics.hpp"
+#include "states.hpp"
 
 namespace shardplan::explain {
 namespace {
@@ -40,33 +42,45 @@ std::array<double, 16> nf4_levels() {
 
 void lora(Card& c) {
   const Model& model = c.run().model;
-  const LayerKind& kind = model.layer(0);
+  const Peft& peft = c.run().training.peft;
   const double parameters = static_cast<double>(count_parameters(model).parameters);
-  const Sym L = c.symbol("L", "layers", static_cast<double>(model.layers())), r = c.symbol("r", "rank", rank_of(c));
-  const Sym h = c.symbol("h", "hidden size", static_cast<double>(model.hidden_size));
-  const Sym q = c.symbol("q", "width of q and o", static_cast<double>(kind.attention.heads * kind.attention.head_dim));
-  const Sym kv =
-      c.symbol("kv", "width of k and v", static_cast<double>(kind.attention.kv_heads * kind.attention.head_dim));
-  const Sym f = c.symbol("f", "width of the MLP", static_cast<double>(kind.mlp.intermediate));
-  const double mlp = kind.mlp.gated ? 3 : 2;
-  const Sym trained = L * r * (2.0 * (h + q) + 2.0 * (h + kv) + mlp * (h + f));
-  c.title("all linear matrices of a dense model adapted: trained parameters");
-  c.result(trained, "",
-           fmt::format("{} trained ({})", count(trained.value()),
-                       percent(trained.value() / (parameters + trained.value()), 2)),
-           "sum over matrices of r (d_in + d_out)");
-  c.remark("matrices",
-           fmt::format("a layer, r = {}: q, o {}; k, v {}; gate, up, down {}", number(r.value()),
-                       count(r.value() * (h.value() + q.value())), count(r.value() * (h.value() + kv.value())),
-                       count(r.value() * (h.value() + f.value()))));
-  c.remark("rank", fmt::format("r = 8: {}, 64: {}; small tasks 8 to 16, code or many tasks 32 to 64",
+  LayerOptions o = whole_model_options(model);
+  o.base_trains = false;
+  o.adapted = peft.active() ? peft.targets : all_linear;
+  const Sym r = c.symbol("r", "rank", rank_of(c));
+  Sym trained;
+  std::string matrices;
+  for (std::size_t i = 0; i < model.kinds.size(); ++i) {
+    const LayerKind& kind = model.kinds[i];
+    Symbols<Sym> v = c.layer(whole_model_symbols(model, kind, 1));
+    v.r = r;
+    OperatorList<Sym> list;
+    layer_operators(v, o, kind, 1, 1, list);
+    Sym one;
+    for (const Operator<Sym>& op : list.operators) {
+      one += op.adapter_parameters;
+      if (i == 0 && op.adapter_parameters.value() > 0) {
+        matrices += fmt::format("{}{} {}", matrices.empty() ? "" : ", ", op.name, count(op.adapter_parameters.value()));
+      }
+    }
+    const std::string tail = i == 0 ? "" : fmt::format("_{}", i + 1);
+    trained += c.symbol("L" + tail, "layers",
+                        static_cast<double>(std::count(model.layer_kinds.begin(), model.layer_kinds.end(), i))) *
+               one;
+  }
+  c.title(peft.active() ? "the run's adapters: trained parameters" : "all linear matrices adapted: trained parameters");
+  if (c.stated() && !peft.active()) c.remark("this run", "trains all its weights: adapters of rank r on them instead");
+  c.collected(trained, "",
+              fmt::format("{} trained ({})", count(trained.value()),
+                          percent(trained.value() / (parameters + trained.value()), 2)),
+              "sum over matrices of r (d_in + d_out)");
+  c.remark("matrices", fmt::format("a layer, r = {}: {}", number(r.value()), matrices));
+  c.remark("rank", fmt::format("r = 8: {}, 64: {}; small tasks 8-16, code or many 32-64",
                                count(trained.value() / r.value() * 8), count(trained.value() / r.value() * 64)));
-  c.remark("B = 0",
-           "h = W0 x + (alpha/r) B A x: with B = 0 the first step is the base model; A is random, or no gradient would "
-           "reach B");
+  c.remark("B = 0", "h = W0 x + (alpha/r) B A x is the base model at first; A is random, so that B learns");
   c.beware(fmt::format(
-      "trained parameters shrink {:.0f}x, activations do not. The step scales with alpha/r = {:.4g}/{} = {:.4g}; "
-      "rsLoRA alpha/sqrt(r) = {:.4g}: doubling r halves the step under LoRA",
+      "trained parameters shrink {:.0f}x, activations do not. The step scales with alpha/r = {:.4g}/{} = {:.4g}: "
+      "doubling r halves it; rsLoRA alpha/sqrt(r) = {:.4g}",
       parameters / trained.value(), alpha_of(c), number(r.value()), alpha_of(c) / r.value(),
       alpha_of(c) / std::sqrt(r.value())));
   c.source("Hu et al. 2021 (2106.09685) section 4.1; Aghajanyan et al. 2020 (2012.13255)");
@@ -92,7 +106,8 @@ void rslora(Card& c) {
 }
 
 void dora(Card& c) {
-  const Sym in = c.symbol("d_in", "columns", 4096), out = c.symbol("d_out", "rows", 4096),
+  const double width = c.stated() ? static_cast<double>(c.run().model.hidden_size) : 4096;
+  const Sym in = c.symbol("d_in", "columns", width), out = c.symbol("d_out", "rows", width),
             r = c.symbol("r", "rank", rank_of(c));
   const Sym trained = r * (in + out) + out;
   c.title("W = m V/|V|: LoRA moves the direction V, one magnitude m a row is learned beside it");
@@ -118,10 +133,10 @@ void qlora(Card& c) {
   c.result(each, "bit", fmt::format("{:.3f} bit a weight", each.value()), "4 + 8/64 + 32/(64 x 256)");
   c.note("without double quantisation: 4.5");
   constexpr double weights = 6979321856;
-  c.remark("8B", fmt::format("{} linear weights x {:.6f} B = {}; embedding, head and norms stay 16 bit", count(weights),
+  c.remark("8B", fmt::format("{} linear weights x {:.6f} B = {}; the rest stays 16 bit", count(weights),
                              each.value() / 8, gib(weights * each.value() / 8)));
   constexpr double linear65 = 64761102336, rest65 = 65285660672 - linear65;
-  c.remark("65B", fmt::format("LLaMA-65B: {} + {} of 16 bit on a 48 GB card; full fine-tuning 16 B x 65.3e9 = {}",
+  c.remark("65B", fmt::format("{} + {} of 16 bit on a 48 GB card; full fine-tuning 16 B x 65.3e9 = {}",
                               gib(linear65 * each.value() / 8, 1), gib(2 * rest65, 1), gb(16 * 65285660672.0)));
   c.remark("forward", "h = dequantise(W) x + (alpha/r) B A x, matrix by matrix; only A and B have gradients");
   c.beware(
@@ -136,17 +151,15 @@ void nf4(Card& c) {
   const Sym levels = pow(Sym(2.0), bits);
   const std::array<double, 16> nf = nf4_levels();
   std::string text;
-  for (const double level : nf) text += fmt::format("{}{:.4f}", text.empty() ? "" : " ", level);
+  for (const double level : nf) text += fmt::format("{}{:.5f}", text.empty() ? "" : " ", level);
   c.title("NormalFloat: levels at quantiles of a normal distribution, so each is used equally often");
   c.result(levels, "", number(levels.value()) + " levels", "2^bits");
   if (bits.value() == 4) c.remark("levels", text);
-  c.remark("block", "64 weights share a scale, their largest magnitude: w is stored as the nearest level of w/scale");
+  c.remark("block", "64 weights share a scale, their largest magnitude; stored: the nearest level of w/scale");
   c.remark("zero", "is exact: seven quantiles below, eight above");
   c.beware(
-      "information-optimal for normal weights only, and per block: an outlier takes its block's resolution. It is a "
-      "storage "
-      "format: products run in 16 bit");
-  c.source("Dettmers et al. 2023 (2305.14314) section 3; bitsandbytes functional.py, create_normal_map");
+      "optimal for normal weights only: an outlier takes its block's resolution. It stores: products run in 16 bit");
+  c.source("Dettmers et al. 2023 (2305.14314) section 3; bitsandbytes create_normal_map");
   c.next("shardplan explain qlora");
 }
 
@@ -163,7 +176,12 @@ void double_quantisation(Card& c) {
 }
 
 void paged_optimizers(Card& c) {
-  const Sym P = c.symbol("P", "trained parameters", 41943040), o = c.symbol("o", "Adam's fp32 moments", 8, "B");
+  const bool own = c.stated();
+  const StateRule& rule = c.workspace().rule;
+  const Sym P = c.symbol("P", "trained parameters",
+                         own ? static_cast<double>(c.estimate().model.trainable_parameters) : 41943040);
+  const double width = c.run().training.peft.active() ? rule.adapter_moment_bytes : rule.moment_bytes;
+  const Sym o = c.symbol("o", own ? "moments" : "Adam's fp32 moments", own ? width : 8, "B");
   const Sym bytes = P * o;
   c.title("states in CUDA unified memory: pages move to the host when the card is full");
   c.result(bytes, "B", gib(bytes.value()) + " can leave the card");
@@ -181,21 +199,31 @@ void paged_optimizers(Card& c) {
 }
 
 void lora_or_full(Card& c) {
-  const Sym P = c.symbol("P", "parameters", 8030261248.0), A = c.symbol("A", "adapter parameters", 41943040);
-  const Sym full = 16.0 * P, adapted = 2.0 * P + 16.0 * A;
+  const bool own = c.stated();
+  const double adapters = static_cast<double>(c.estimate().model.by_part.adapters);
+  const Sym P =
+      c.symbol("P", "parameters", own ? static_cast<double>(count_parameters(c.run().model).parameters) : 8030261248.0);
+  const Sym A = c.symbol("A", "adapter parameters", own && adapters > 0 ? adapters : 41943040);
+  if (own && adapters == 0) c.remark("this run", "has no adapters; A is that of Llama-3.1-8B at rank 16");
+  const StateRule rule;
+  const auto each = [&](Sym StateElements<Sym>::*kind) {
+    StateElements<Sym> one;
+    one.*kind = 1.0;
+    const StateSums<Sym> sums = states_of(rule, widths_of<Sym>(rule), adam(), one, shared_by(1.0));
+    return sums.parameters + sums.gradients + sums.optimizer;
+  };
+  const Sym full = each(&StateElements<Sym>::trained) * P;
+  const Sym adapted = each(&StateElements<Sym>::frozen) * P + each(&StateElements<Sym>::adapters) * A;
   const Sym ratio = full / adapted;
   c.title("states of full fine-tuning over those of LoRA");
   c.result(ratio, "", fmt::format("{:.3g}x", ratio.value()), "16 P / (2 P + 16 A)");
   c.remark("full", gb(full.value()) + " of weights, gradients, master copy and moments");
-  c.remark("LoRA", fmt::format("base {} + adapters {}; QLoRA's base {}", gb(2 * P.value()), gb(16 * A.value()),
-                               gb(6979321856 * 0.515869 + 2 * (P.value() - 6979321856))));
+  c.remark("LoRA",
+           fmt::format("base {} + adapters {}; QLoRA's base about {}", gb(2 * P.value()), gb(16 * A.value()),
+                       gb(P.value() * (6979321856 * 0.515869 / 8030261248 + 2 * (1 - 6979321856 / 8030261248.0)))));
   c.remark("time", "no weight gradient for frozen weights: 4 instead of 6 FLOP a parameter and token");
-  c.remark("choose full",
-           "continued pretraining, a new language or domain, or where a higher rank does not help; the papers "
-           "put adapters within 1 to 2% on most other tasks");
-  c.beware(
-      "the saving is states: activations and logits are the same, with lora_dropout even more. Compare at the same "
-      "batch");
+  c.remark("choose full", "continued pretraining, a new language; adapters are within 1 to 2% on most other tasks");
+  c.beware("the saving is states: activations and logits stay, with lora_dropout they grow");
   c.source("Hu et al. 2021 (2106.09685); Biderman et al. 2024 (2405.09673)");
   c.next("shardplan estimate --model llama-3.1-8b --cluster server-1xh100 --gpus 1 --lora-rank 8");
 }

@@ -18,42 +18,32 @@ void flash_attention(Card& c) {
   c.title("HBM traffic of one layer's forward, 16 bit, by the tiling's theorem");
   c.result(bytes, "B", fmt::format("{:.1f} MB", bytes.value() / 1e6), "2 B x a N^2 d^2 / M");
   c.note(fmt::format("eager: {:.0f} MB", eager / 1e6));
-  c.remark(
-      "eager",
-      "scores written, read for softmax, written, read for PV: four passes over a N^2 elements, and q, k, v, output");
+  c.remark("eager", "scores written, read for softmax, written, read for PV: four passes over a N^2, and q, k, v, o");
   c.remark("FLOP",
            fmt::format("the same {:.3g} ({:.3g} causal); FLOP/byte {:.0f} -> {:.0f}; the card needs {:.0f}", flop,
                        flop / 2, flop / eager, flop / bytes.value(),
                        run.cluster.gpu.peak(run.training.precision) / std::max(1.0, run.cluster.gpu.memory_bandwidth)));
-  c.remark(
-      "memory",
-      fmt::format(
-          "keeps q, k, v, output and 4 B a row of log-sum-exp ({:.0f} KiB) instead of N^2 scores ({:.0f} MiB a copy)",
-          4 * N.value() * a.value() / 1024, 2 * a.value() * N.value() * N.value() / 1048576));
+  c.remark("memory",
+           fmt::format("q, k, v, o and 4 B a row of log-sum-exp ({:.0f} KiB), not N^2 scores ({:.0f} MiB a copy)",
+                       4 * N.value() * a.value() / 1024, 2 * a.value() * N.value() * N.value() / 1048576));
   c.beware(
-      "O(N^2 d/M), often quoted, lacks a d: it is N^2 d^2 / M. It is not fewer FLOP: backward computes scores again. "
-      "\"Selective\" recomputation under flash saves next to nothing");
+      "O(N^2 d/M), often quoted, lacks a d. It is not fewer FLOP: backward computes scores again, so \"selective\" "
+      "recomputation saves next to nothing");
   c.source("Dao et al. 2022 (2205.14135) theorem 2");
   c.next("shardplan estimate RUN.json --attention eager");
 }
 
 void flash_versions(Card& c) {
   const Sym share = c.symbol("u", "FlashAttention-2's best share of an A100", 0.73),
-            peak = c.symbol("peak", "A100, dense fp16", 312e12, "FLOP/s");
+            peak = c.symbol("peak", "A100", 312e12, "FLOP/s");
   const Sym rate = share * peak;
   c.title("FLOP/s that the versions reach, forward, head size 128, long sequences");
   c.result(rate, "FLOP/s", fmt::format("{:.0f} TFLOP/s", rate.value() / 1e12), "73% of 312e12");
   c.remark("1", "tiles and online softmax; blocks over batch and heads: 25 to 40% of an A100");
-  c.remark("2", "rescales once at the end, blocks over the sequence too, warps share Q instead of K and V: 50 to 73%");
-  c.remark("3", "Hopper: producer and consumer warps, TMA, 740 TFLOP/s in fp16 = 75% of 989; fp8 close to 1.2 PFLOP/s");
-  c.remark("pingpong",
-           "two warpgroups in turn: one's softmax runs beside the other's products. exp has 3.9 TFLOP/s on H100, 256x "
-           "less than "
-           "the tensor cores");
-  c.beware(
-      "pingpong overlaps softmax with matrix products; it is not about bank conflicts. \"2x faster\" is against "
-      "version 1, "
-      "not against eager");
+  c.remark("2", "rescales once at the end, blocks over the sequence too, warps share out Q: 50 to 73%");
+  c.remark("3", "Hopper: producer, consumer warps, TMA: 740 TFLOP/s in fp16, 75% of 989; fp8 near 1,200");
+  c.remark("pingpong", "one warpgroup's softmax runs beside the other's products: exp has 3.9 TFLOP/s");
+  c.beware("pingpong is not about bank conflicts. \"2x faster\" is against version 1");
   c.source("Dao 2023 (2307.08691); Shah et al. 2024 (2407.08608)");
   c.next("shardplan estimate RUN.json --attention flash-v3");
 }

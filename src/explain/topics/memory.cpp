@@ -1,33 +1,36 @@
 // Cards of a GPU's memory.
 #include <algorithm>
 
-#include "topics.hpp"
+#include "shardplan/physics/ends.hpp"
+#include "states.hpp"
 
 namespace shardplan::explain {
 
 void model_states(Card& c) {
   const bool own = c.stated();
+  const bool adapted = own && c.run().training.peft.active();
   const StateRule rule = own ? c.workspace().rule : StateRule{};
-  const double parameters = own ? static_cast<double>(c.estimate().model.parameters) : 7e9;
-  const Sym P = c.symbol("P", "parameters", parameters);
-  const Sym w = c.symbol("w", "weight", rule.parameter_bytes, "B"),
-            g = c.symbol("g", "gradient", rule.gradient_bytes, "B");
-  const Sym s = c.symbol("k", "master copy", rule.master_bytes, "B");
-  const Sym o = c.symbol("o", "moments", rule.moment_bytes, "B");
-  const Sym total = P * (w + g + s + o);
-  const double each = total.value() / P.value();
-  c.title("memory of a model's states under Adam and mixed precision, before anything is sharded");
-  c.result(total, "B", gb(total.value()), fmt::format("{} x {:.4g} B", short_number(P.value()), each));
-  c.note("mixed precision, Adam");
-  const auto part = [&](Sym width) { return fmt::format("{:.4g}", P.value() * width.value() / 1e9); };
-  const std::string moments = rule.moment_bytes == 8 ? fmt::format("m {} + v {}", part(o / 2.0), part(o / 2.0))
-                                                     : fmt::format("moments {}", part(o));
-  c.remark("parts", fmt::format("weights {} + gradients {} + master {} + {} GB", part(w), part(g), part(s), moments));
-  const auto other = [&](double bytes) { return fmt::format("{:.4g}", P.value() * bytes / 1e9); };
-  c.remark("others",
-           fmt::format("megatron 18 B (fp32 gradients): {} GB | fp32 4+4+8: {} | pure bf16 2+2+4: {} | ddp under "
-                       "autocast 16 + 2 of copies: {} | 8-bit Adam 2+2+4+2.03: {}",
-                       other(18), other(16), other(8), other(18), other(10.03125)));
+  const StateElements<Sym> elements = own ? whole_model(c) : StateElements<Sym>{c.symbol("P", "parameters", 7e9)};
+  const StateSums<Sym> sums =
+      states_of(rule, width_symbols(c, rule), own ? *c.workspace().optimizer : adam(), elements, shared_by(1.0));
+  const Sym total = sums.parameters + sums.gradients + sums.optimizer;
+  const double P = elements.trained.value();
+  c.title("memory of a model's states, before anything is sharded");
+  c.collected(total, "B", gb(total.value()),
+              P > 0 ? fmt::format("{} x {:.4g} B", short_number(P), total.value() / P) : std::string());
+  c.note(adapted ? "adapters" : "mixed precision, Adam");
+  const auto part = [](Sym bytes) { return fmt::format("{:.4g}", bytes.value() / 1e9); };
+  const std::string moments = rule.moment_bytes == 8 && !adapted
+                                  ? fmt::format("m {} + v {}", part(sums.moments / 2.0), part(sums.moments / 2.0))
+                                  : fmt::format("moments {}", part(sums.moments));
+  c.remark("parts", fmt::format("weights {} + gradients {} + master {} + {} GB", part(sums.parameters),
+                                part(sums.gradients), part(sums.optimizer - sums.moments), moments));
+  const auto other = [P](double bytes) { return fmt::format("{:.4g}", P * bytes / 1e9); };
+  if (P > 0) {
+    c.remark("others", fmt::format("megatron 18 B (fp32 gradients): {} GB | fp32 4+4+8: {} | pure bf16 2+2+4: {} | ddp "
+                                   "under autocast 16 + 2 of copies: {} | 8-bit Adam 2+2+4+2.03: {}",
+                                   other(18), other(16), other(8), other(18), other(10.03125)));
+  }
   c.beware(
       "not \"the memory needed\": activations, logits, buffers and the context come on top. A 7B model is rarely 7e9: "
       "LLaMA-7B has 6,738,415,616 parameters, 107.8 GB = 100.4 GiB");
@@ -50,13 +53,9 @@ const Term* layer_term(Card& c, std::string_view field) {
 void activations(Card& c) {
   const Term* const kept = layer_term(c, "kept");
   if (kept == nullptr) return;
-  Explanation collected;
   const Sym formula = c.adopt(kept->formula);
-  const Written text = write_collected(formula);
   c.title("what one layer keeps for backward, one microbatch, under the run's kernels and recomputation");
-  c.result(formula, "B", fmt::format("{:.2f} MiB a layer", formula.value() / 1048576));
-  c.out.symbols.clear();
-  c.out.set(text, formula.value());
+  c.collected(formula, "B", fmt::format("{:.2f} MiB a layer", formula.value() / 1048576));
   const Estimate& e = c.estimate();
   const std::size_t stage = static_cast<std::size_t>(e.peak_stage);
   c.remark("stage", fmt::format("{} layers x {} in flight and what stands at the ends = {} on stage {}",
@@ -88,13 +87,12 @@ void checkpointing(Card& c) {
   const Sym X = c.symbol("X", "a layer's input, 2sbh/t", input->value, "B");
   const Sym A = c.symbol("A", "all that a layer keeps", all->value, "B");
   c.title("full recomputation keeps each layer's input and makes one layer's activations again at a time");
-  c.result(L * live * X, "B", gib(L.value() * live.value() * X.value()), "L live X, and once A");
+  c.result(L * live * X, "B", gib(L.value() * live.value() * X.value()),
+           fmt::format("L live X, and once A = {:.0f} MiB", A.value() / 1048576));
   c.note(fmt::format("full recompute, was {}", gib(L.value() * live.value() * A.value())));
-  c.remark("once",
-           fmt::format("A = {:.0f} MiB, all that one layer keeps, while its backward runs", A.value() / 1048576));
   const auto every = [&](double k) { return (L.value() / k) * live.value() * X.value() + k * A.value(); };
   double best = 1;
-  for (double k = 1; k <= L.value(); ++k) {
+  for (int k = 2; k <= static_cast<int>(L.value()); ++k) {
     if (every(k) < every(best)) best = k;
   }
   c.remark("every k", fmt::format("(L/k) live X + kA: k = 1 {}, k = 2 {}, least at k = {:.0f} {}", gib(every(1)),
@@ -110,40 +108,40 @@ void checkpointing(Card& c) {
   estimate(full, w, with);
   estimate(selective, w, core);
   estimate(none, w, without);
-  c.remark("selective",
-           fmt::format("recomputes the attention core: {} -> {} on stage {}{}",
-                       gib(static_cast<double>(without.stages[stage].moments[1].activations)),
-                       gib(static_cast<double>(core.stages[stage].moments[1].activations)), stage,
-                       run.training.attention == AttentionKernel::eager ? "" : "; flash keeps no scores to drop"));
+  c.remark("selective", fmt::format("the attention core alone: {} -> {} on stage {}{}",
+                                    gib(static_cast<double>(without.stages[stage].moments[1].activations)),
+                                    gib(static_cast<double>(core.stages[stage].moments[1].activations)), stage,
+                                    run.training.attention == AttentionKernel::eager ? "" : "; flash keeps no scores"));
   c.remark("time", fmt::format("step {:.2f} -> {:.2f} s (+{:.1f}%) under full", without.time.step_s, with.time.step_s,
                                100 * (with.time.step_s / without.time.step_s - 1)));
+  c.remark("sqrt(L)", "Chen et al.: 64 layers keep 8 inputs and make 8 layers again: 16 layers' worth");
   c.beware(
-      "sqrt(L) is Chen et al.'s scheme (64 layers, 8 checkpoints: 16 layers' worth); frameworks keep each layer's "
-      "input, L. "
-      "\"33%\" is a forward in three of FLOP: TP repeats its exchange too, frozen weights make it nearly half");
+      "frameworks keep each layer's input: L, not sqrt(L). \"33%\" is a forward in three of FLOP: TP repeats its "
+      "exchange, frozen weights make it half");
   c.source("Chen et al. 2016 (1604.06174); Korthikanti et al. 2022 (2205.05198) 5; measured");
   c.next("shardplan estimate RUN.json --recompute full");
 }
 
 void logits(Card& c) {
   const Run& run = c.run();
+  const Term* const term = c.terms().find("memory.transient.logits_and_loss");
   const double tokens =
       static_cast<double>(run.training.seq_length * run.training.micro_batch_size) / run.parallel.context;
-  const Sym B = c.symbol("k", "bytes a logit at the loss (Hugging Face upcasts to fp32)", 12, "B");
-  const Sym T = c.symbol("T", "tokens of a microbatch", tokens);
-  const Sym V = c.symbol("V", "vocabulary", static_cast<double>(run.padded_vocab()));
-  const Sym t = c.symbol("t", "ranks that share the vocabulary", run.parallel.tensor);
-  const Sym peak = B * T * V / t;
+  const double logits = tokens * static_cast<double>(run.padded_vocab()) / run.parallel.tensor;
+  const Sym peak =
+      term == nullptr ? c.symbol("loss", "held apart from the loss' own kernel", 0, "B") : c.adopt(term->formula);
   c.title("what the loss holds at its largest moment");
-  c.result(peak, "B", gib(peak.value()), "12 B x tokens x vocabulary");
-  const auto other = [&](double bytes) { return gib(bytes * T.value() * V.value() / t.value()); };
-  c.remark("losses", fmt::format("16-bit {} | Megatron 6/t {} | Transformer Engine 2/t {} | compiled 2 {} | fused head "
-                                 "(Liger) about 0, and 2Vh if the head trains",
-                                 other(6), other(6), other(2), other(2)));
+  c.collected(peak, "B", gib(peak.value()));
+  c.note(fmt::format("loss {}", name(run.training.loss)));
+  const auto other = [&](LossKind loss) { return gib(loss_bytes(loss, 1, 2, false).peak_per_logit * logits); };
+  c.remark("losses", fmt::format("hf 12 B a logit {} | logits16 6: {} | megatron 6: {} | te 2: {} | compiled 2: {} | "
+                                 "liger fuses head and loss: a chunk's, and 2Vh if the head trains",
+                                 other(LossKind::hf), other(LossKind::logits16), other(LossKind::megatron),
+                                 other(LossKind::te), other(LossKind::compiled)));
   c.beware(
-      "it comes on top of activations, on the last stage only, and is the peak of small models with large "
-      "vocabularies; keeping the logits in the loop adds 4 bytes each at every later moment");
-  c.source("activations of embedding and loss, PyTorch autograd, measured (docs/run.md, loss)");
+      "on top of activations, on the last stage only; the peak of small models with large vocabularies. Keeping the "
+      "logits in the loop adds 4 bytes each at every later moment");
+  c.source("PyTorch autograd, measured (docs/run.md, loss)");
   c.next("shardplan estimate RUN.json --loss liger");
 }
 
@@ -155,19 +153,16 @@ void transients(Card& c) {
   if (term == nullptr) return;
   const Sym formula = c.adopt(
       term->formula.node() == nullptr ? c.symbol("transient", "bytes at the peak", term->value, "B") : term->formula);
-  c.title("what a pass, the loss or the optimizer's step holds for a while");
   c.result(formula, "B", gib(formula.value()));
-  c.note(fmt::format("last stage, {}", when));
+  c.title(fmt::format("what the last stage holds for a while at its peak, {}", when));
   std::string moments;
   for (std::size_t i = 0; i < moment_count; ++i) {
     if (!e.stages.back().has_moment[i]) continue;
     moments += fmt::format("{}{} {}", moments.empty() ? "" : " | ", name(static_cast<Moment>(i)),
-                           gib(static_cast<double>(e.stages.back().moments[i].transient), 3));
+                           gib(static_cast<double>(e.stages.back().moments[i].transient)));
   }
   c.remark("moments", moments);
-  c.beware(
-      "a step's peak is the largest of its moments, not their sum: logits are gone when the first layer's backward "
-      "runs, and a foreach optimizer's copies exist only at the step");
+  c.beware("a step's peak is its largest moment, not a sum: logits are gone when backward ends");
   c.source("PyTorch autograd, measured; docs/validation.md");
   c.next(fmt::format("shardplan estimate RUN.json --explain {}", address));
 }
@@ -175,13 +170,13 @@ void transients(Card& c) {
 void reserved(Card& c) {
   const Estimate& e = c.estimate();
   const StageEstimate& stage = e.stages[static_cast<std::size_t>(e.binding_stage)];
-  const Sym allocated =
-      c.symbol("allocated", "tensors at the peak", static_cast<double>(stage.peak().allocated()), "B");
-  const Sym factor = c.symbol("k", "the stack's measured factor", c.run().training.stack.memory.reserved_factor);
+  const Term* const term = c.terms().find("memory.reserved");
+  if (term == nullptr) return;
   const Sym framework =
       c.symbol("framework", "CUDA context and NCCL", static_cast<double>(stage.peak().framework), "B");
+  const Sym shown = c.adopt(term->formula) + framework;
   c.title("what nvidia-smi shows against what tensors take");
-  c.result(factor * allocated + framework, "B", gib(factor.value() * allocated.value() + framework.value()));
+  c.result(shown, "B", gib(shown.value()));
   c.remark("band", fmt::format("{} to {} with the framework's {}",
                                gib(static_cast<double>(stage.reserved_low_bytes + stage.peak().framework)),
                                gib(static_cast<double>(stage.reserved_high_bytes + stage.peak().framework)),

@@ -1,27 +1,44 @@
 // Cards of tensor, sequence, context, expert and pipeline parallelism and of whole layouts.
 #include <algorithm>
 
+#include "shardplan/physics/layer.hpp"
+#include "shardplan/physics/layer_inputs.hpp"
 #include "shardplan/schedule/closed_form.hpp"
 #include "topics.hpp"
 
 namespace shardplan::explain {
 namespace {
 
-struct Shape {
-  Sym s, b, h, t;
-};
+/// The run's layer kind that most of its layers are like.
+const LayerKind& usual_layer(const Run& run) { return run.model.layer(run.model.layers() - 1); }
 
-Shape shape_of(Card& c) {
-  const Run& run = c.run();
-  return {c.symbol("s", "sequence", static_cast<double>(run.training.seq_length)),
-          c.symbol("b", "microbatch", static_cast<double>(run.training.micro_batch_size)),
-          c.symbol("h", "hidden size", static_cast<double>(run.model.hidden_size)),
-          c.symbol("t", "tensor parallel", std::max(2, run.parallel.tensor))};
+/// Symbols of the run's usual layer with a tensor group, all cut by it.
+Symbols<double> cut_by_tensor(const Run& run) {
+  Symbols<double> v = symbols_for(run, usual_layer(run));
+  v.t = std::max(2, run.parallel.tensor);
+  return v;
+}
+
+/// Bytes that one rank sends for these collectives, forward and backward.
+Sym sent_by(const OperatorList<Sym>& list, GroupKind group) {
+  Sym sum;
+  for (const LayerCollective<Sym>& call : list.collectives) {
+    if (call.group == group) sum += Sym(static_cast<double>(call.forward_calls + call.backward_calls)) * call.sent;
+  }
+  return sum;
 }
 
 std::string mib(double bytes) { return fmt::format("{:.4g} MiB", bytes / 1048576); }
 
-Sym stages(Card& c) { return c.symbol("p", "stages", c.run().parallel.pipeline > 1 ? c.run().parallel.pipeline : 4); }
+/// Says where a card's numbers are not the run's.
+void example_where(Card& c, bool missing, std::string text) {
+  if (c.stated() && missing) c.remark("this run", std::move(text));
+}
+
+Sym stages(Card& c) {
+  example_where(c, c.run().parallel.pipeline == 1, "has one stage, so no bubble; the numbers are an example's");
+  return c.symbol("p", "stages", c.run().parallel.pipeline > 1 ? c.run().parallel.pipeline : 4);
+}
 
 Sym microbatches(Card& c) {
   return c.symbol("m", "microbatches, gbs/(mbs D)",
@@ -35,23 +52,21 @@ double ideal(ScheduleKind kind, double p, double m, double v) {
 }  // namespace
 
 void tensor_parallel(Card& c) {
-  const Shape v = shape_of(c);
-  const Sym bytes = 4.0 * (2.0 * (v.t - 1.0) / v.t) * (2.0 * v.s * v.b * v.h);
+  example_where(c, c.run().parallel.tensor == 1, "has no tensor parallelism; t = 2 is an example");
+  LayerOptions o;
+  o.tensor = true;
+  OperatorList<Sym> list;
+  const Symbols<Sym> v = c.layer(cut_by_tensor(c.run()));
+  for (const Covered block : {Covered::none, Covered::mlp}) tensor_collectives(v, o, block, list);
+  const Sym bytes = sent_by(list, GroupKind::tensor);
   c.title("bytes that one rank sends for one layer and microbatch");
-  c.result(bytes, "B", mib(bytes.value()) + " a layer and microbatch", "4 all-reduces x 2 (t-1)/t x 2sbh");
-  c.remark(
-      "blocks",
-      "forward one all-reduce behind attention and one behind the MLP, backward two before them: 2 a block, 4 a layer");
-  c.remark("heads",
-           "q, k, v by heads, gate and up by columns, o and down by rows; a rank's KV heads are k/t, at least 1: t > k "
-           "replicates them");
-  c.remark("weights",
-           "matrices, their states and inner activations fall by t; norms and their inputs do not (explain "
-           "sequence-parallel)");
+  c.collected(bytes, "B", mib(bytes.value()) + " a layer and microbatch", "4 all-reduces x 2 (t-1)/t x 2sbh");
+  c.remark("blocks", "one behind attention, one behind the MLP, twice that backward: 2 a block, 4 a layer");
+  c.remark("heads", "q, k, v by heads, gate and up by columns, o and down by rows; t > k copies KV heads");
+  c.remark("weights", "matrices and inner activations fall by t; norms and their inputs do not");
   c.beware(
-      "\"2 all-reduces a layer\" counts one block, or one pass: 1 + 1 a block, 2 + 2 a layer. Each waits for its "
-      "product, "
-      "so it is exposed unless overlapped; t stays inside NVLink");
+      "\"2 all-reduces a layer\" counts one block, or one pass: 2 + 2 a layer. Each waits for its product, so it is "
+      "exposed unless overlapped; t stays inside NVLink");
   c.source("Shoeybi et al. 2019 (1909.08053) section 3");
   c.next("shardplan estimate RUN.json --explain communication.tensor");
 }
@@ -77,46 +92,95 @@ void column_parallel(Card& c) {
 }
 
 void sequence_parallel(Card& c) {
-  const Shape v = shape_of(c);
-  const Sym saved = (8.0 * v.s * v.b * v.h + 8.0 * v.s * v.b) * (1.0 - 1.0 / v.t);
+  example_where(c, c.run().parallel.tensor == 1, "has no tensor parallelism; t = 2 is an example");
+  // The layer's own list without and with: what it no longer keeps.
+  const Run& run = c.run();
+  const LayerKind& kind = usual_layer(run);
+  Symbols<double> numbers = cut_by_tensor(run);
+  numbers.t_kv = std::min(numbers.t, std::max(1.0, numbers.k));
+  const auto saved = [&](bool sequence) {
+    Run variant = run;
+    variant.parallel.tensor = static_cast<int>(numbers.t);
+    variant.parallel.sequence_parallel = sequence;
+    Symbols<double> of = numbers;
+    of.t_sp = sequence ? of.t : 1.0;
+    of.t_in = sequence && run.training.kernels.sp_input == SequenceParallelInput::regather ? of.t : 1.0;
+    const LayerOptions o = options_for(variant, kind, false);
+    OperatorList<Sym> list;
+    layer_operators(c.layer(of), o, kind, run.parallel.context, run.parallel.expert_tensor, list);
+    Sym sum;
+    for (const Operator<Sym>& op : list.operators) sum += op.saved;
+    return sum;
+  };
+  const Sym less = saved(false) - saved(true);
   c.title("norms, dropout and residuals are cut along the sequence: what a layer no longer keeps");
-  c.result(saved, "B", mib(saved.value()) + " a layer less", "(8sbh + 8sb)(1 - 1/t)");
-  c.remark("parts",
-           "two norm inputs and two inputs of column-cut products, 2sbh each, and the norms' statistics: replicated on "
-           "t ranks without it");
+  c.collected(less, "B", mib(less.value()) + " a layer less");
+  c.remark("parts", "two norm inputs and two inputs of column-cut products, 2sbh each, and the norms' statistics");
   c.remark("traffic",
-           "each all-reduce becomes a reduce-scatter and an all-gather of the same volume; the gathered input is not "
-           "kept, so backward gathers it again: one more all-gather a block, beside a product");
-  c.beware(
-      "\"no extra communication\" leaves out that third all-gather in backward; it usually hides. At t = 1 it changes "
-      "nothing");
+           "an all-reduce becomes a reduce-scatter and an all-gather of the same volume; backward gathers the input "
+           "again: one more all-gather a block, beside a product");
+  c.beware("\"no extra communication\" leaves out that all-gather in backward; it usually hides");
   c.source("Korthikanti et al. 2022 (2205.05198) 4.2.2; Megatron-Core tensor_parallel/layers.py");
   c.next("shardplan estimate RUN.json --no-sp");
 }
 
 void context_parallel(Card& c) {
-  const Sym s = c.symbol("s", "sequence", 131072), b = c.symbol("b", "microbatch", 1),
-            n = c.symbol("c", "context parallel", 8);
-  const Sym K = c.symbol("K", "elements of keys of a rank, k d/t", 1024);
-  const Sym T = s * b / n;
-  const Sym ring = 12.0 * (n - 1.0) * T * K;
+  Symbols<Sym> v;
+  v.w = 2.0;
+  const Run& run = c.run();
+  const bool own = c.stated();
+  const AttentionShape& attention = usual_layer(run).attention;
+  const double heads = static_cast<double>(std::max<std::int64_t>(1, attention.kv_heads));
+  const double here = std::max(1.0, heads / run.parallel.tensor) * static_cast<double>(attention.head_dim);
+  example_where(c, run.parallel.context == 1, "has no context parallelism; c = 8 is an example");
+  v.s = c.symbol("s", "sequence", own ? static_cast<double>(run.training.seq_length) : 131072);
+  v.b = c.symbol("b", "microbatch", own ? static_cast<double>(run.training.micro_batch_size) : 1);
+  v.c = c.symbol("c", "context parallel", run.parallel.context > 1 ? run.parallel.context : 8);
+  const Sym K = c.symbol("K", "elements of keys of a rank, k d/t", own ? here : 1024);
+  const auto sent = [&](ContextComm way, double query_heads) {
+    LayerOptions o;
+    o.context = true;
+    o.context_comm = way;
+    OperatorList<Sym> list;
+    context_collectives(v, o, query_heads * K, K, K, query_heads * K, static_cast<int>(v.c.value()), list);
+    return sent_by(list, GroupKind::context);
+  };
+  const Sym ring = sent(ContextComm::ring, 8), exchange = sent(ContextComm::a2a, 8);
   c.title("ring attention: bytes one rank sends for one layer and microbatch, 16-bit keys and values");
-  c.result(ring, "B", gb(ring.value()), "12 (c-1) T K");
-  c.remark("passes", "forward 4 (c-1)TK: keys and values go round; backward twice that, their gradients travel too");
-  c.remark("a2a", fmt::format("Ulysses exchanges heads instead, 8 (c-1)/c T (Q + K): for Q = 8K {}",
-                              gb(8 * (n.value() - 1) / n.value() * T.value() * 9 * K.value())));
-  c.remark("divides", "every activation by c; not weights: context ranks share them, so they join the shard group");
-  c.beware("the sequence must divide by 2c: causal masks make pairs of chunks, first and last, equal work");
+  c.collected(ring, "B", gb(ring.value()), "12 (c-1) T K");
+  c.remark("passes", "forward 4 (c-1) T K: keys and values go round, T = s b/c; backward twice that");
+  c.remark("a2a",
+           fmt::format("Ulysses exchanges heads instead, 8 (c-1)/c T (Q + K): for Q = 8K {}", gb(exchange.value())));
+  c.remark("divides", "activations by c; not weights, which context ranks share: they join the shard group");
+  c.beware("the sequence must divide by 2c: under a causal mask a rank takes a first and a last chunk");
   c.source("Liu et al. 2023 (2310.01889); Jacobs et al. 2023 (2309.14509)");
-  c.next("shardplan estimate --model llama-3.1-8b --cluster dgx-h100 --gpus 16 --cp 8 --seq 131072");
+  c.next("shardplan estimate --model llama-3.1-8b --cluster dgx-h100 --gpus 8 --cp 8 --seq 65536");
 }
 
 void expert_parallel(Card& c) {
-  const Sym T = c.symbol("T", "tokens that this rank routes", 4096), k = c.symbol("k", "experts a token goes to", 2);
-  const Sym h = c.symbol("h", "hidden size", 4096), e = c.symbol("e", "expert parallel", 8);
-  const Sym bytes = 4.0 * (e - 1.0) / e * T * k * h * 2.0;
+  Symbols<Sym> v;
+  v.w = 2.0;
+  v.b = v.c = v.t = v.t_sp = v.t_in = v.x = v.capacity = v.u = 1.0;
+  const Run& run = c.run();
+  const MlpShape& mlp = usual_layer(run).mlp;
+  const bool own = c.stated() && mlp.kind == MlpKind::moe;
+  const int shared = run.parallel.context * (run.parallel.sequence_parallel ? run.parallel.tensor : 1);
+  const double tokens = static_cast<double>(run.training.seq_length * run.training.micro_batch_size) / shared;
+  example_where(c, !own, "has no experts: the numbers are those of a layer of Mixtral-8x7B");
+  example_where(c, own && run.parallel.expert == 1, "has no expert parallelism; e = 8 is an example");
+  v.s = c.symbol("T", "tokens that this rank routes", own ? tokens : 4096);
+  v.k_top = c.symbol("k", "experts a token goes to", own ? static_cast<double>(mlp.top_k) : 2);
+  v.h = c.symbol("h", "hidden size", own ? static_cast<double>(run.model.hidden_size) : 4096);
+  v.e = c.symbol("e", "expert parallel", own && run.parallel.expert > 1 ? run.parallel.expert : 8);
+  v.E = v.e;
+  v.f_e = v.h;
+  LayerOptions o;
+  o.expert = true;
+  OperatorList<Sym> list;
+  expert_mlp(v, o, MlpShape{}, false, 1, list);
+  const Sym bytes = sent_by(list, GroupKind::expert);
   c.title("all-to-alls of one layer and microbatch: dispatch and combine, forward and backward, 16 bit");
-  c.result(bytes, "B", mib(bytes.value()), "4 (e-1)/e T k h x 2 B");
+  c.collected(bytes, "B", mib(bytes.value()), "4 (e-1)/e T k h x 2 B");
   c.remark(
       "weights",
       "routed experts are divided by e (and expert_tensor), everything else by t: two shard groups, two gradients' "
@@ -145,12 +209,10 @@ void pipeline(Card& c) {
   c.remark("zb-h1", fmt::format("{}, weight gradients fill the drain", row(ScheduleKind::zb_h1, 1)));
   const double message = boundary_bytes(c.run());
   c.remark("send",
-           fmt::format(
-               "{} a microbatch and boundary: far less than tensor parallelism, so stages may lie in different nodes",
-               mib(message)));
+           fmt::format("{} a microbatch, far less than tensor parallelism: stages may lie nodes apart", mib(message)));
   c.beware(
-      "\"1F1B (interleaved)\" names plain 1F1B: interleaving is another schedule. Stages are rarely equal: the head "
-      "makes the last one heavier, and everybody waits for it");
+      "\"1F1B (interleaved)\" names plain 1F1B: interleaving is another schedule. Stages are rarely equal: everybody "
+      "waits for the one with the head");
   c.source("Huang et al. 2018 (1811.06965); Narayanan et al. 2021 (2104.04473)");
   c.next("shardplan schedule --compare --pp 4 --microbatches 8");
 }
@@ -203,13 +265,16 @@ void one_f_one_b(Card& c) {
 }
 
 void interleaved(Card& c) {
-  const Sym p = stages(c), m = microbatches(c), v = c.symbol("v", "chunks a rank", 5);
+  const Sym p = stages(c), m = microbatches(c),
+            v = c.symbol("v", "chunks a rank",
+                         c.run().parallel.virtual_pipeline > 1 ? c.run().parallel.virtual_pipeline : 5);
   const Sym share = (p - 1.0) / (v * m + p - 1.0);
   c.title("each rank holds v chunks of layers: warm-up and drain take 1/v as long");
   c.result(share, "fraction", percent(share.value(), 2), "(p-1)/(vm+p-1)");
   c.remark("v = 1", percent((p.value() - 1) / (m.value() + p.value() - 1), 2));
-  c.remark("memory", fmt::format("stage 0 holds p (v + 1) - 1 - 2i chunks' worth, 1 + (p-1)/(pv) = {:.3g} of 1F1B's",
-                                 1 + (p.value() - 1) / (p.value() * v.value())));
+  c.remark("memory",
+           fmt::format("stage i holds p (v + 1) - 1 - 2i chunks' worth; stage 0 1 + (p-1)/(pv) = {:.3g} of 1F1B's",
+                       1 + (p.value() - 1) / (p.value() * v.value())));
   c.beware(
       "v times the sends, m a multiple of p (Megatron-LM), layers a multiple of p v. The bubble is 1/v of (p-1)/m, not "
       "of "
@@ -219,16 +284,20 @@ void interleaved(Card& c) {
 }
 
 void zero_bubble(Card& c) {
-  const Sym p = c.symbol("p", "stages", 4), m = c.symbol("m", "microbatches", 8);
+  const bool own = c.stated() && c.run().parallel.pipeline > 1;
+  const Sym p = own ? stages(c) : c.symbol("p", "stages", 4);
+  const Sym m = own ? microbatches(c) : c.symbol("m", "microbatches", 8);
   const Sym share = (p - 1.0) / (3.0 * m + p - 1.0);
   c.title("zb-h1: backward is cut into B (input gradient) and W (weight gradient); W fills the drain");
   c.result(share, "fraction", percent(share.value()), "(p-1)/(3m+p-1)");
   c.note("F = B = W");
   c.remark("1f1b", fmt::format("{}: a third of its idle time is left",
                                percent(ideal(ScheduleKind::one_f_one_b, p.value(), m.value(), 1))));
-  c.remark("zb-h2", fmt::format("{} with nearly twice the activations; zb-v {} with 1F1B's",
-                                percent(ideal(ScheduleKind::zb_h2, p.value(), m.value(), 1)),
-                                percent(ideal(ScheduleKind::zb_v, p.value(), m.value(), 2))));
+  c.remark("others",
+           fmt::format("a step that stands alone keeps its ramp: zb-h2 {}, with nearly twice the activations; "
+                       "zb-v {}, with 1F1B's; with steps back to back both reach 0",
+                       percent(ideal(ScheduleKind::zb_h2, p.value(), m.value(), 1)),
+                       percent(ideal(ScheduleKind::zb_v, p.value(), m.value(), 2))));
   c.beware(
       "zero at F = B = W only: with attention heavy B, or a heavy last stage, bubbles come back. W must keep inputs "
       "and "
@@ -238,7 +307,8 @@ void zero_bubble(Card& c) {
 }
 
 void dualpipe(Card& c) {
-  const Sym p = c.symbol("p", "stages", 8), FB = c.symbol("FB", "a forward and a backward side by side", 3);
+  const int run_stages = c.stated() && c.run().parallel.pipeline > 1 ? c.run().parallel.pipeline : 8;
+  const Sym p = c.symbol("p", "stages", run_stages), FB = c.symbol("FB", "a forward and a backward side by side", 3);
   const Sym B = c.symbol("B", "a whole backward", 2), W = c.symbol("W", "weight gradient", 1);
   const Sym time = (p / 2.0 - 1.0) * (FB + B - 3.0 * W);
   c.title("DualPipe: microbatches enter at both ends; idle time of a rank, in units of one forward");
@@ -262,7 +332,7 @@ void three_d(Card& c) {
   c.title("3D parallelism: every GPU is one (data, tensor, pipeline) rank");
   c.result(gpus, "", number(gpus.value()) + " GPUs", "D x t x p x c");
   c.remark("this run",
-           fmt::format("{} GB of states / (t p) = {}, sharded to {} a rank with optimizer states over D",
+           fmt::format("{} GB of states / (t p) = {}, {} a rank with optimizer states over D",
                        fmt::format("{:.4g}", 16 * static_cast<double>(e.model.parameters) / 1e9),
                        gb(16 * static_cast<double>(e.model.parameters) / (t.value() * p.value())),
                        gib(static_cast<double>(e.stages[0].peak().parameters + e.stages[0].peak().gradients +
@@ -272,9 +342,8 @@ void three_d(Card& c) {
                        gib(static_cast<double>(e.sent.data), 1), gib(static_cast<double>(e.sent.pipeline), 1)));
   c.remark("choose", "t up to a node, p until it fits, the rest D; then trade t against p: shardplan search");
   c.beware(
-      "expert parallelism multiplies nothing: experts are spread over ranks of the same grid. More D at one global "
-      "batch "
-      "means fewer microbatches, so a larger bubble");
+      "expert parallelism multiplies nothing: experts lie on ranks of the same grid. More D at one global batch means "
+      "fewer microbatches, so a larger bubble");
   c.source("Narayanan et al. 2021 (2104.04473) section 3");
   c.next("shardplan estimate configs/runs/llama-3.1-70b-128xh100.json --detail");
 }

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "shardplan/core/number_format.hpp"
-#include "topics.hpp"
+#include "states.hpp"
 
 namespace shardplan::explain {
 
@@ -12,7 +12,7 @@ void number_formats_card(Card& c) {
   const Sym most = (2.0 - pow(Sym(2.0), Sym(0.0) - F)) * pow(Sym(2.0), top);
   const double step = std::pow(2.0, -F.value());
   c.title("bf16: one sign, eight exponent and seven fraction bits");
-  c.result(most, "", fmt::format("max {:.2g}, step at 1.0 {:.4g}", most.value(), step), "(2 - 2^-F) 2^(2^(E-1)-1)");
+  c.result(most, "", fmt::format("max {:.2g}, step at 1.0 {:.5g}", most.value(), step), "(2 - 2^-F) 2^(2^(E-1)-1)");
   for (const NumberFormat& format : number_formats) {
     if (format.name == "bf16" || format.name == "tf32" || format.name == "fp4-e2m1") continue;
     c.remark(std::string(format.name),
@@ -158,14 +158,16 @@ void peak_flops(Card& c) {
                                    gpu.peak(Precision::bf16) / 1e12, gpu.peak(Precision::fp8) / 1e12));
   c.remark("variants", "H100 PCIe and NVL, H800, H20 differ: fewer SMs or clocks, same name in a log");
   c.beware("a data sheet's 1,979 is with 2:4 sparsity, which training does not use: MFU against it is half");
-  c.source("NVIDIA H100 whitepaper 2022, table 3; shardplan list gpus");
+  c.source("NVIDIA H100 Tensor Core GPU Architecture, 2022; shardplan list gpus");
   c.next("shardplan list gpus --vendor nvidia");
 }
 
 void gpu_count(Card& c) {
   const Sym P = c.symbol("P", "parameters", static_cast<double>(c.estimate().model.parameters));
   const Sym card = c.symbol("card", "bytes of a card", c.run().cluster.gpu.memory_cuda_bytes, "B");
-  const Sym gpus = ceil(16.0 * P / card);
+  const StateRule rule;
+  const StateSums<Sym> each = states_of(rule, widths_of<Sym>(rule), adam(), {1.0}, shared_by(1.0));
+  const Sym gpus = ceil((each.parameters + each.gradients + each.optimizer) * P / card);
   const Estimate& e = c.estimate();
   c.title("cards that the states alone need, if nothing else did");
   c.result(gpus, "", number(gpus.value()) + " GPUs at least", "16 P / card, rounded up");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "shardplan/explain/named_symbols.hpp"
 #include "topics.hpp"
 
 namespace shardplan::explain {
@@ -74,7 +75,7 @@ constexpr std::array<Topic, 51> all = {{
 
 bool same_word(std::string_view left, std::string_view right) {
   const auto lower = [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '_' ? '-' : c;
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '_' || c == ' ' ? '-' : c;
   };
   return std::equal(left.begin(), left.end(), right.begin(), right.end(),
                     [&](char a, char b) { return lower(a) == lower(b); });
@@ -109,6 +110,31 @@ Sym Card::symbol(std::string_view name, std::string_view meaning, double value, 
   return expressions_.kept_symbol({std::string(name), std::string(meaning), std::string(unit), "", "", value});
 }
 
+Symbols<Sym> Card::layer(const Symbols<double>& numbers) {
+  const auto make = [this](std::string_view name, std::string_view meaning, double value, double without_trace) {
+    bool replaced = false;
+    for (const auto& [other, replacement] : input_.values) {
+      if (other != name) continue;
+      value = replacement;
+      replaced = true;
+    }
+    if (value == without_trace && !replaced) return Sym(value);
+    for (const auto& [known, symbol] : layer_symbols_) {
+      if (known == name && symbol.value() == value) return symbol;
+    }
+    const Sym symbol = expressions_.kept_symbol({std::string(name), std::string(meaning), "", "", "", value});
+    layer_symbols_.emplace_back(name, symbol);
+    return symbol;
+  };
+  const auto model = [&](std::string_view name, std::string_view meaning, double v) {
+    return make(name, meaning, v, 0);
+  };
+  const auto degree = [&](std::string_view name, std::string_view meaning, double v) {
+    return make(name, meaning, v, 1);
+  };
+  return named_symbols(numbers, model, degree);
+}
+
 Sym Card::adopt(Sym expression) {
   for (const std::string& name : write(expression).names) names_.push_back(name);
   return with_values(expression, input_.values, expressions_);
@@ -118,8 +144,25 @@ void Card::result(Sym value, std::string_view unit, std::string shown, std::stri
   out.unit = unit;
   out.symbols.clear();
   out.set(write(value), value.value());
+  without_fields();
   out.shown = std::move(shown);
   out.head = std::move(head);
+}
+
+void Card::collected(Sym value, std::string_view unit, std::string shown, std::string head) {
+  result(value, unit, std::move(shown), std::move(head));
+  out.symbols.clear();
+  out.set(write_collected(value), value.value());
+  without_fields();
+}
+
+/// Cards say what a symbol is; where the run file states it, the term's page says.
+void Card::without_fields() {
+  for (ExplainedSymbol& symbol : out.symbols) {
+    for (const std::string_view fields : {" (training.", " (parallel."}) {
+      symbol.meaning.erase(std::min(symbol.meaning.find(fields), symbol.meaning.size()));
+    }
+  }
 }
 
 void Card::estimate_once() {
@@ -144,10 +187,21 @@ const Terms& Card::terms() {
   return *terms_;
 }
 
+const Terms& Card::terms_of_variant(const Run& run) {
+  EstimateWorkspace workspace;
+  Estimate result;
+  shardplan::estimate(run, workspace, result);
+  variants_.push_back(terms_of(run, workspace, result));
+  return *variants_.back();
+}
+
 std::vector<std::string> Card::unused() const {
   std::vector<std::string> left;
-  for (const auto& [name, value] : input_.values) {
-    if (std::find(names_.begin(), names_.end(), name) == names_.end()) left.push_back(name);
+  for (const auto& each : input_.values) {
+    const std::string& name = each.first;
+    const bool in_formula = std::any_of(out.symbols.begin(), out.symbols.end(),
+                                        [&name](const ExplainedSymbol& symbol) { return symbol.symbol == name; });
+    if (!in_formula && std::find(names_.begin(), names_.end(), name) == names_.end()) left.push_back(name);
   }
   return left;
 }
