@@ -233,11 +233,8 @@ Outcome print_cards(const std::vector<explain::Explanation>& cards, const Output
       outcome.result += (outcome.result.empty() ? "" : "\n") + report::card_markdown(card);
       continue;
     }
-    report::Style page = style.page;
-    if (style.quiet) page.width = 1 << 20;
-    std::vector<report::Text> lines = report::card_lines(card, page.width);
-    if (style.quiet) lines.resize(1);
-    outcome.result += report::render(lines, page);
+    outcome.result += style.quiet ? report::render({report::card_line(card)}, style.page)
+                                  : report::render(report::card_lines(card, style.page.width), style.page);
   }
   return outcome;
 }

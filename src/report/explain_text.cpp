@@ -64,14 +64,22 @@ std::string joined(const std::vector<std::string>& texts) {
   return all;
 }
 
+Text card_head(const Explanation& card) {
+  const std::string head = card.head.empty() ? card.formula : card.head;
+  return pad_right(Text(card.topic, Role::heading), label_width - 1) + Text(" ") +
+         Text(shown_value(card), Role::heading) + Text(head.empty() ? "" : " = " + head);
+}
+
 }  // namespace
+
+Text card_line(const Explanation& card) {
+  return card_head(card) + Text(card.note.empty() ? "" : "  " + card.note, Role::dim);
+}
 
 std::vector<Text> card_lines(const Explanation& card, int width) {
   const std::size_t page = static_cast<std::size_t>(std::max(width, 20));
   std::vector<Text> lines;
-  const std::string head = card.head.empty() ? card.formula : card.head;
-  Text first = pad_right(Text(card.topic, Role::heading), label_width - 1) + Text(" ") +
-               Text(shown_value(card), Role::heading) + Text(head.empty() ? "" : " = " + head);
+  Text first = card_head(card);
   const Text note(card.note, Role::dim);
   if (!card.note.empty() && first.width() + 2 + note.width() <= page) {
     first += spaces(page - first.width() - note.width()) + note;

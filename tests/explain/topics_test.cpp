@@ -398,6 +398,15 @@ TEST_CASE("a card has twelve lines at most") {
   }
 }
 
+TEST_CASE("-q is one line without padding") {
+  for (const explain::Topic& topic : explain::topics()) {
+    const test::ProcessResult ran = test::run_process({SHARDPLAN_BINARY, "explain", std::string(topic.name), "-q"});
+    CAPTURE(topic.name, ran.out);
+    CHECK(std::count(ran.out.begin(), ran.out.end(), '\n') == 1);
+    CHECK(ran.out.size() < 300);
+  }
+}
+
 TEST_CASE("cards keep to the page") {
   for (const int width : {100, 60}) {
     const test::ProcessResult ran = test::run_process({SHARDPLAN_BINARY, "explain", "--all", "--ascii"}, {}, {},

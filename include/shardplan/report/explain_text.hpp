@@ -17,6 +17,9 @@ namespace shardplan::report {
 /// Name, result, formula; where, here, beware, source, try. Folded to the page.
 std::vector<Text> card_lines(const explain::Explanation& card, int width);
 
+/// Its first line alone, however long.
+Text card_line(const explain::Explanation& card);
+
 /// A term: value and formula, each symbol with the address that opens it, the parts, the source.
 std::vector<Text> term_lines(const explain::Explanation& term, int width);
 
