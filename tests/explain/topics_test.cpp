@@ -398,7 +398,7 @@ TEST_CASE("a card has twelve lines at most") {
   }
 }
 
-TEST_CASE("-q is one line without padding") {
+TEST_CASE("with -q a card is one line without padding") {
   for (const explain::Topic& topic : explain::topics()) {
     const test::ProcessResult ran = test::run_process({SHARDPLAN_BINARY, "explain", std::string(topic.name), "-q"});
     CAPTURE(topic.name, ran.out);
