@@ -6,13 +6,13 @@
 #include "catalog_lookup.hpp"
 #include "efficiency_file.hpp"
 #include "object_reader.hpp"
+#include "shardplan/core/bytes.hpp"
 #include "shardplan/io/gpu_file.hpp"
 
 namespace shardplan::io {
 namespace {
 
 constexpr int most = 1'000'000;
-constexpr double gib = 1024.0 * 1024.0 * 1024.0;
 constexpr double tib = 1024.0 * gib;
 /// NVLink domain of a GB200 or GB300 NVL72 rack.
 constexpr int nvl72 = 72;

@@ -6,14 +6,13 @@
 
 #include "catalog_lookup.hpp"
 #include "object_reader.hpp"
+#include "shardplan/core/bytes.hpp"
 #include "shardplan/io/cluster_file.hpp"
 #include "shardplan/physics/measured.hpp"
 
 namespace shardplan::io {
 namespace {
 
-constexpr double gib = 1024.0 * 1024.0 * 1024.0;
-constexpr double mib = 1024.0 * 1024.0;
 /// cudaMemGetInfo's total over the size that nvidia-smi reports, where the former is not known.
 constexpr double usable_share = 0.99;
 

@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
+#include "shardplan/core/bytes.hpp"
 #include "shardplan/core/number_format.hpp"
 #include "shardplan/io/gpu_file.hpp"
 #include "shardplan/physics/optimizer_states.hpp"
@@ -42,7 +43,6 @@ std::string list_json(std::string_view kind, std::string_view version, const std
 }
 
 std::string gpu_item(const nlohmann::json& entry) {
-  constexpr double gib = 1024.0 * 1024.0 * 1024.0;
   const Gpu gpu = read_gpu(entry, "", "").value;
   nlohmann::json filled = entry;
   filled["memory_cuda_gib"] = gpu.memory_cuda_bytes / gib;

@@ -4,10 +4,11 @@
 #include <array>
 #include <cmath>
 
+#include "shardplan/core/bytes.hpp"
+
 namespace shardplan {
 namespace {
 
-constexpr double mib = 1024.0 * 1024.0;
 constexpr double gib = 1024.0 * mib;
 // With lazy module loading (Stas Bekman, ml-engineering, "GPU memory": 0.47 GiB on A100; CUDA 11.7 and later).
 constexpr double cuda_context_bytes = 0.5 * gib;

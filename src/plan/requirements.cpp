@@ -4,6 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include "shardplan/core/bytes.hpp"
+
 namespace shardplan::plan {
 namespace {
 
@@ -15,7 +17,6 @@ void each_verdict(const Requirements& require, const Estimate& estimate, const V
     if (!limit) return;
     visit(Verdict{requirement, *limit, actual, is_minimum(requirement) ? actual >= *limit : actual <= *limit});
   };
-  constexpr double gib = 1024.0 * 1024.0 * 1024.0;
   const ThroughputEstimate& throughput = estimate.throughput;
   number(Requirement::min_headroom_gib, require.min_headroom_gib, static_cast<double>(estimate.headroom_bytes) / gib);
   number(Requirement::min_mfu, require.min_mfu, throughput.mfu);

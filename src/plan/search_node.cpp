@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shardplan/core/bytes.hpp"
 #include "shardplan/plan/requirements.hpp"
 #include "shardplan/schedule/closed_form.hpp"
 
@@ -11,7 +12,6 @@ namespace {
 
 // A bound and the step that it bounds are sums of the same numbers in another order.
 constexpr double rounding = 1 - 1e-9;
-constexpr double gib = 1024.0 * 1024.0 * 1024.0;
 
 double work_of(const Unit& unit) noexcept {
   return unit.time.forward_s + unit.forward_exposed_s + unit.time.backward_s + unit.time.recompute_s +

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "shardplan/core/bytes.hpp"
+
 namespace shardplan::plan {
 
 std::int64_t SolveValues::count() const noexcept {
@@ -97,7 +99,6 @@ Solution solve(const SolveValues& values, bool largest, bool monotone, const std
 std::string missed(const Run& run, const Estimate& estimate) {
   std::string words;
   const auto add = [&](const std::string& what) { words += (words.empty() ? "" : ", ") + what; };
-  constexpr double gib = 1024.0 * 1024.0 * 1024.0;
   const auto size = [](std::int64_t bytes) {
     const auto value = static_cast<double>(bytes);
     return value < gib / 10 ? fmt::format("{:.1f} MiB", 1024 * value / gib) : fmt::format("{:.2f} GiB", value / gib);

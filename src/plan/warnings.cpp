@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "shardplan/core/bytes.hpp"
 #include "shardplan/core/diagnostic.hpp"
 #include "shardplan/core/runtime.hpp"
 #include "shardplan/physics/topology.hpp"
@@ -14,7 +15,7 @@
 namespace shardplan {
 namespace {
 
-double gib(std::int64_t bytes) noexcept { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
+double in_gib(std::int64_t bytes) noexcept { return static_cast<double>(bytes) / gib; }
 
 void layout_warnings(const Run& run, const Estimate& estimate, Warnings& warnings) {
   const Parallel& parallel = run.parallel;
@@ -74,7 +75,7 @@ void replicated_weights(const Run& run, const Estimate& estimate, Warnings& warn
                    optimizer   ? "parameters, gradients and optimizer states"
                    : gradients ? "parameters and gradients"
                                : "parameters",
-                   binding->stage, gib(bytes),
+                   binding->stage, in_gib(bytes),
                    alone ? "more than the card has"
                          : fmt::format("{:.0f}% of the card", 100.0 * static_cast<double>(bytes) /
                                                                   static_cast<double>(estimate.capacity_bytes)),
@@ -92,7 +93,7 @@ void memory_warnings(const Run& run, const Estimate& estimate, Warnings& warning
         {"tight_memory", "/cluster/gpu",
          fmt::format("the allocator may reserve {:.2f} to {:.2f} GiB with the framework's share, and the "
                      "card has {:.2f}: whether it fits depends on fragmentation",
-                     gib(low), gib(high), gib(capacity))});
+                     in_gib(low), in_gib(high), in_gib(capacity))});
   }
   if (run.cluster.gpu.memory_is_estimated) {
     warnings.push_back({"capacity_estimated", "/cluster/gpu",
@@ -103,13 +104,13 @@ void memory_warnings(const Run& run, const Estimate& estimate, Warnings& warning
   if (host > 0 && static_cast<double>(estimate.host_bytes_per_node) > host) {
     warnings.push_back({"host_memory_exceeded", "/training/offload",
                         fmt::format("the node's processes need {:.1f} GiB of host memory and the node has {:.1f}",
-                                    gib(estimate.host_bytes_per_node), host / (1024.0 * 1024.0 * 1024.0))});
+                                    in_gib(estimate.host_bytes_per_node), host / gib)});
   }
   const double nvme = run.cluster.host.nvme_bytes;
   if (nvme > 0 && static_cast<double>(estimate.nvme_bytes_per_node) > nvme) {
     warnings.push_back({"nvme_exceeded", "/training/offload",
                         fmt::format("the node's processes need {:.1f} GiB of NVMe and the node has {:.1f}",
-                                    gib(estimate.nvme_bytes_per_node), nvme / (1024.0 * 1024.0 * 1024.0))});
+                                    in_gib(estimate.nvme_bytes_per_node), nvme / gib)});
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "shardplan/core/bytes.hpp"
 #include "shardplan/plan/validate.hpp"
 #include "shardplan/schedule/shape.hpp"
 
@@ -49,9 +50,7 @@ std::string longest_growth(const WhyNot& why, double best_step) {
                      100 * term->other_s / why.step_s);
 }
 
-std::string size_text(std::int64_t bytes) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0));
-}
+std::string size_text(std::int64_t bytes) { return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / gib); }
 
 std::string difference(double best, double other) {
   const double change = 100 * (other / best - 1);

@@ -1,6 +1,7 @@
 // GPUs and clusters as tables.
 #include <fmt/format.h>
 
+#include "shardplan/core/bytes.hpp"
 #include "shardplan/report/list_text.hpp"
 #include "shardplan/report/number.hpp"
 
@@ -26,7 +27,6 @@ struct SizeUnit {
 
 SizeUnit size_unit(Units units) {
   if (units == Units::gb) return {1e9, 1e12, "GB", "TB", "gb", "tb"};
-  constexpr double gib = 1024.0 * 1024.0 * 1024.0;
   return {gib, 1024 * gib, "GiB", "TiB", "gib", "tib"};
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "shardplan/core/bytes.hpp"
 #include "shardplan/report/number.hpp"
 
 namespace shardplan::report {
@@ -28,7 +29,6 @@ std::string_view unit_of(Requirement requirement, Units units) {
 
 /// The value in the unit that is printed.
 double scaled(Requirement requirement, double value, Units units) {
-  constexpr double gib = 1024.0 * 1024.0 * 1024.0;
   if (requirement == Requirement::min_headroom_gib) return value * gib / static_cast<double>(unit_bytes(units));
   const bool share = requirement == Requirement::min_mfu || requirement == Requirement::max_bubble;
   return share ? 100 * value : value;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "shardplan/core/bytes.hpp"
 #include "shardplan/explain/topics.hpp"
 
 namespace shardplan::explain {
@@ -12,7 +13,7 @@ namespace shardplan::explain {
 inline std::string gb(double bytes) { return fmt::format("{:.4g} GB", bytes / 1e9); }
 inline std::string gib(double bytes, int digits = 2) {
   const double steps = std::pow(10.0, digits);  // halves up, as the estimate rounds
-  return fmt::format("{:.{}f} GiB", std::floor(bytes / (1024.0 * 1024 * 1024) * steps + 0.5) / steps, digits);
+  return fmt::format("{:.{}f} GiB", std::floor(bytes / shardplan::gib * steps + 0.5) / steps, digits);
 }
 /// 7e9 as people write it; other numbers with commas.
 inline std::string short_number(double value) {
