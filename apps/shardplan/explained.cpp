@@ -38,7 +38,7 @@ std::string text_of(const explain::Explanation& explanation, const OutputStyle& 
   return report::render(lines, page);
 }
 
-std::string framed(std::string text, const OutputStyle& style) {
+std::string framed(const std::string& text, const OutputStyle& style) {
   return style.format == Format::markdown ? "```text\n" + text + "```\n" : text;
 }
 

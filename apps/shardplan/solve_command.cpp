@@ -119,6 +119,7 @@ std::optional<plan::Otherwise> solve_otherwise(io::RunInput input, const std::st
   std::istringstream in(flags);
   for (std::string text; in >> text;) texts.push_back(text);
   std::vector<const char*> words;
+  words.reserve(texts.size());
   for (const std::string& text : texts) words.push_back(text.c_str());
   const ParsedLine line = parse_command_line(solve_command(), words);
   if (!line.problems.empty()) return std::nullopt;

@@ -104,6 +104,7 @@ class Searcher {
     std::map<int, std::vector<std::size_t>> counts;
     for (std::size_t i = 0; i < tree_.grids.size(); ++i) counts[tree_.grids[i].num_gpus].push_back(i);
     std::vector<std::vector<std::size_t>> list;
+    list.reserve(counts.size());
     for (auto& [num_gpus, grids] : counts) list.push_back(std::move(grids));
     const bool largest_first = options_.objective == Objective::throughput || options_.objective == Objective::headroom;
     if (largest_first) std::reverse(list.begin(), list.end());
