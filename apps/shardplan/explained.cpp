@@ -107,7 +107,7 @@ Outcome explained(std::span<const NamedRun> runs, std::string_view term, const O
     }
   }
   outcome.result =
-      style.format == Format::json ? io::explain_all_json(found, SHARDPLAN_VERSION) : framed(std::move(text), style);
+      style.format == Format::json ? io::explain_all_json(found, SHARDPLAN_VERSION) : framed(text, style);
   return outcome;
 }
 
