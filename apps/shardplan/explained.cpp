@@ -106,8 +106,7 @@ Outcome explained(std::span<const NamedRun> runs, std::string_view term, const O
                           from == 0 ? std::string() : fmt::format(", {:.4g}x", found[i].value / from));
     }
   }
-  outcome.result =
-      style.format == Format::json ? io::explain_all_json(found, SHARDPLAN_VERSION) : framed(text, style);
+  outcome.result = style.format == Format::json ? io::explain_all_json(found, SHARDPLAN_VERSION) : framed(text, style);
   return outcome;
 }
 

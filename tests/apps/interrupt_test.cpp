@@ -50,6 +50,10 @@ Ended interrupt_at(std::vector<std::string> arguments, const std::string& sign, 
 }  // namespace
 
 TEST_CASE("a search that is interrupted prints the best so far and says that it is") {
+  if (!test::has_terminals()) {
+    WARN("skipped: this machine has no pseudo-terminals");
+    return;
+  }
   const test::TemporaryFolder folder;
   const std::string winner = folder.path() + "/best.json";
   const std::string page = folder.path() + "/page.txt";

@@ -212,7 +212,7 @@ TEST_CASE("what solve would answer after a change is its answer after it") {
   }
 }
 
-TEST_CASE("-o of a search is the winner's run file, and its result goes to standard output") {
+TEST_CASE("what search -o writes is the winner's run file, and its result goes to standard output") {
   const test::TemporaryFolder folder;
   const std::string path = folder.path() + "/best.json";
   const test::ProcessResult result = test::run_process(

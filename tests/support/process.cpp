@@ -123,6 +123,16 @@ ProcessResult run_process(const std::vector<std::string>& arguments, const std::
   return result;
 }
 
+bool has_terminals() {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  if (terminal < 0) return false;
+  std::array<char, 64> name{};
+  const bool usable = grantpt(terminal) == 0 && unlockpt(terminal) == 0 &&
+                      ptsname_r(terminal, name.data(), name.size()) == 0 && access(name.data(), R_OK | W_OK) == 0;
+  close(terminal);
+  return usable;
+}
+
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};

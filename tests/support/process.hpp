@@ -18,6 +18,9 @@ struct ProcessResult {
 ProcessResult run_process(const std::vector<std::string>& arguments, const std::string& input = {},
                           const std::string& folder = {}, const std::vector<std::string>& environment = {});
 
+/// Whether this machine has pseudo-terminals: a bare chroot has none.
+bool has_terminals();
+
 /// A file's bytes; empty when it cannot be read.
 std::string read_file(const std::string& path);
 
