@@ -4,7 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
+#include <sstream>
 
+#include "command_line.hpp"
+#include "overrides.hpp"
 #include "ranges.hpp"
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/suggest.hpp"
@@ -183,13 +187,34 @@ std::vector<plan::WayToFit> ways_to_fit(const SearchInput& input, const plan::Se
   return ways;
 }
 
+namespace {
+
+std::string quoted(const std::string& value) {
+  const bool plain = value.find_first_of(" '\"{}[]*$&|;<>()\\") == std::string::npos && !value.empty();
+  return plain ? value : fmt::format("'{}'", value);
+}
+
+/// What a line of words for `estimate` means; nothing where it is no legal run.
+std::optional<io::ReadRun> read_words(const std::vector<std::string>& words, const SearchInput& input) {
+  std::vector<const char*> texts;
+  texts.reserve(words.size());
+  for (const std::string& word : words) texts.push_back(word.c_str());
+  const ParsedLine line = parse_command_line(estimate_command(), texts);
+  if (!line.problems.empty()) return std::nullopt;
+  Result<std::vector<io::Override>> overrides = cli::overrides_of(line.arguments);
+  if (!overrides.ok()) return std::nullopt;
+  io::RunInput run;
+  run.text = input.input.text;
+  run.overrides = std::move(overrides.value);
+  io::ReadRun read = io::read_run(run, catalog::builtin_catalog());
+  if (!read.ok()) return std::nullopt;
+  return read;
+}
+
+}  // namespace
+
 std::string use_line(const Arguments& arguments, const SearchInput& input, const plan::LayoutChoice& choice) {
-  std::string line = "shardplan estimate";
-  for (const std::string& word : arguments.words) line += " " + word;
-  const auto quoted = [](const std::string& value) {
-    const bool plain = value.find_first_of(" '\"{}[]*$&|;<>()\\") == std::string::npos && !value.empty();
-    return plain ? value : fmt::format("'{}'", value);
-  };
+  std::vector<std::string> words = arguments.words;
   for (const GivenFlag& given : arguments.flags) {
     const Flag& flag = *given.flag;
     if (flag.group == FlagGroup::command || flag.group == FlagGroup::output) continue;
@@ -202,37 +227,50 @@ std::string use_line(const Arguments& arguments, const SearchInput& input, const
     const bool kept = std::any_of(input.input.overrides.begin(), input.input.overrides.end(),
                                   [&](const io::Override& o) { return o.pointer == pointer && !o.flag.empty(); });
     if (!kept) continue;
-    line += flag.kind == ValueKind::none ? fmt::format(" --{}", flag.name)
-                                         : fmt::format(" --{} {}", flag.name, quoted(given.value));
+    words.push_back(fmt::format("--{}", flag.name));
+    if (flag.kind != ValueKind::none) words.push_back(given.value);
   }
-  const plan::FieldSet given = input.stated ? input.stated->draft.given : plan::FieldSet();
   for (const io::Override& one : input.input.overrides) {
-    if (!one.flag.empty()) continue;
-    line += fmt::format(" --{} {}", io::flag_of(one.pointer), quoted(one.value));
+    if (one.flag.empty()) words.insert(words.end(), {fmt::format("--{}", io::flag_of(one.pointer)), one.value});
   }
-  // From a file every field that it states and the best layout has otherwise; from flags alone what is no default.
-  const plan::LayoutChoice from = input.stated ? plan::layout_choice_of(input.stated->run) : plan::LayoutChoice{};
-  plan::LayoutChoice start = from;
-  if (!input.stated || input.space.num_gpus.size() > 1 || !given.has(Field::num_gpus) || arguments.has("gpus")) {
-    line += fmt::format(" --gpus {}", choice.num_gpus);
-    start.num_gpus = choice.num_gpus;
+  // What the line means without the variables: from there the layout is stated, field by field where they differ.
+  std::vector<std::string> with_gpus = words;
+  with_gpus.insert(with_gpus.end(), {"--gpus", std::to_string(choice.num_gpus)});
+  std::optional<io::ReadRun> start = arguments.words.empty() ? std::nullopt : read_words(words, input);
+  if (!start || plan::layout_choice_of(start->run).num_gpus != choice.num_gpus) {
+    words = with_gpus;
+    start = read_words(words, input);
   }
-  const std::string flags = plan::flags_between(start, choice);
-  if (!flags.empty()) line += " " + flags;
+  const auto add = [&words](const std::string& flags) {
+    std::istringstream parts(flags);
+    for (std::string part; parts >> part;) words.push_back(part);
+  };
+  const plan::FieldSet given = start ? start->draft.given : plan::FieldSet();
+  const plan::LayoutChoice from = start ? plan::layout_choice_of(start->run) : plan::LayoutChoice{};
+  plan::LayoutChoice first = from;
+  first.num_gpus = choice.num_gpus;
+  const std::string flags = plan::flags_between(first, choice);
+  add(flags);
   if (choice.virtual_pipeline != from.virtual_pipeline && given.has(Field::schedule) &&
       flags.find("--schedule") == std::string::npos) {
-    line += fmt::format(" --schedule {}", name(choice.schedule));
+    add(fmt::format("--schedule {}", name(choice.schedule)));
   }
-  if (choice.fsdp != Fsdp::none && given.has(Field::zero_stage)) line += " --set parallel.zero_stage=null";
-  if (choice.fsdp == Fsdp::none && given.has(Field::fsdp)) line += " --set parallel.fsdp=null";
-  if (choice.shard_group == 0 && given.has(Field::shard_group)) line += " --set parallel.shard_group=null";
+  if (choice.fsdp != Fsdp::none && given.has(Field::zero_stage)) add("--set parallel.zero_stage=null");
+  if (choice.fsdp == Fsdp::none && given.has(Field::fsdp)) add("--set parallel.fsdp=null");
+  if (choice.shard_group == 0 && given.has(Field::shard_group)) add("--set parallel.shard_group=null");
   const std::int64_t layers = input.base.run.model.layers();
   if (!input.base.given.has(Field::layers_per_stage) &&
       layers % (std::int64_t{choice.pipeline} * choice.virtual_pipeline) != 0) {
     std::vector<int> chunks;
     plan::layers_of_chunks(layers, choice.pipeline, choice.virtual_pipeline, chunks);
-    line += fmt::format(" --set parallel.layers_per_stage='[{}]'", fmt::join(chunks, ","));
+    add(fmt::format("--set parallel.layers_per_stage=[{}]", fmt::join(chunks, ",")));
   }
+  // Defaults follow from what is stated: what they made of the line otherwise is stated too.
+  if (const std::optional<io::ReadRun> read = read_words(words, input)) {
+    add(plan::flags_between(plan::layout_choice_of(read->run), choice));
+  }
+  std::string line = "shardplan estimate";
+  for (const std::string& word : words) line += " " + quoted(word);
   return line;
 }
 

@@ -86,7 +86,8 @@ double nvme_bandwidth(const Host& host) noexcept { return host.nvme_bandwidth > 
 
 /// ZeRO-Offload (arXiv:2101.06840): gradients go down, the CPU steps, new weights come up. ZeRO-Infinity
 /// (arXiv:2104.07857): states cross NVMe both ways each step, weights are read for both passes of each microbatch.
-OffloadWork offload_work(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
+OffloadWork offload_work(const Run& run, const EstimateWorkspace& w, std::size_t rank) noexcept {
+  const Stage& stage = w.stages[rank];
   const Offload& offload = run.training.offload;
   const Host& host = run.cluster.host;
   const double pcie = pcie_bandwidth(run.cluster);
@@ -123,8 +124,9 @@ OffloadWork offload_work(const Run& run, const EstimateWorkspace& w, const Stage
   if (offload.activations != OffloadDevice::none && stage.layers > 0) {
     const int chosen = offload.activation_layers < 0 ? stage.layers : std::min(offload.activation_layers, stage.layers);
     double kept = 0;
-    for (const Chunk& chunk : w.chunks) kept = std::max(kept, chunk.kept);
-    const double bytes = m * kept * chosen / stage.layers;
+    const std::size_t chunks = w.chunks.size() / w.stages.size();
+    for (std::size_t c = 0; c < chunks; ++c) kept += w.chunks[rank * chunks + c].kept;
+    const double bytes = schedule::microbatches_per_chunk(w.spec.shape) * kept * chosen / stage.layers;
     moved.to_host_bytes += bytes;
     moved.from_host_bytes += bytes;
     moved.passes_s += 2 * bytes / pcie;
@@ -187,7 +189,7 @@ void estimate_time(const Run& run, const EstimateWorkspace& w, Estimate& out) no
     // Every stage waits for the slowest one's tail.
     data_exposed = std::max(data_exposed, stage.data_exposed_s);
     optimizer = std::max(optimizer, optimizer_seconds(run, w, stage));
-    OffloadWork work = offload_work(run, w, stage);
+    OffloadWork work = offload_work(run, w, i);
     const double paged = paged_out(run, stage, out.stages[i], static_cast<double>(out.capacity_bytes));
     work.moved.to_host_bytes += paged;
     work.moved.from_host_bytes += paged;

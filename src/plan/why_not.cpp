@@ -141,7 +141,9 @@ std::string flags_between(const LayoutChoice& from, const LayoutChoice& to) {
   if (from.schedule != to.schedule && !schedule_follows) add("--schedule", name(to.schedule));
   if (to.fsdp == Fsdp::none && (from.zero_stage != to.zero_stage || from.fsdp != to.fsdp)) add("--zero", to.zero_stage);
   if (to.fsdp != Fsdp::none && from.fsdp != to.fsdp) add("--fsdp", name(to.fsdp));
-  if (to.shard_group > 0 && from.shard_group != to.shard_group) add("--set parallel.shard_group", to.shard_group);
+  if (to.shard_group > 0 && from.shard_group != to.shard_group) {
+    flags += fmt::format("{}--set parallel.shard_group={}", flags.empty() ? "" : " ", to.shard_group);
+  }
   if (recompute_words(from.recompute) != recompute_words(to.recompute)) {
     add("--recompute", recompute_words(to.recompute));
   }

@@ -131,9 +131,23 @@ TEST_CASE("an entry of a search, put over the run file, has the entry's numbers 
 }
 
 TEST_CASE("the winner's run file and the line to use give the winner's numbers") {
-  for (const std::string& line : lines()) {
+  std::vector<std::string> all = lines();
+  const std::string small = "search --model llama-3.1-8b --cluster dgx-h100 --gpus 8 --gbs 64 ";
+  const std::string large = "search " + config("llama-3.1-70b-128xh100") + " ";
+  // Values that the line fixes are in the line to use, whatever the file or a default says of them.
+  for (const char* flags : {"--recompute full", "--zero 3", "--pp 2 --schedule gpipe", "--tp 2 --no-sp",
+                            "--offload optimizer=cpu", "--set training.offload.activations=cpu",
+                            "--framework fsdp --fsdp hybrid_shard", "--set training.overlap.grad_reduce=false"}) {
+    all.push_back(small + flags);
+  }
+  for (const char* flags : {"--recompute full --mbs 2", "--fsdp full_shard", "--cp 2", "--attention eager", "--zero 0",
+                            "--tp 8 --pp 8", "--tp 8 --no-sp --pp 4"}) {
+    all.push_back(large + flags);
+  }
+  for (const std::string& line : all) {
     INFO(line);
     const json result = json::parse(run_line(line + " --json").result);
+    REQUIRE_FALSE(result["best"].empty());
     const json& best = result["best"][0];
     const cli::Outcome outcome = run_line(line);
     REQUIRE(outcome.file);

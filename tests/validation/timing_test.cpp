@@ -163,6 +163,21 @@ TEST_CASE("a ring over context ranks computes the same attention in smaller bloc
   }
 }
 
+TEST_CASE("what offloaded activations move does not depend on how a stage is cut into chunks") {
+  const auto moved = [](int chunks) {
+    Estimate out;
+    estimate(with_stack(R"({"model":"llama-3.1-8b","cluster":"dgx-h100","num_gpus":8,
+                            "parallel":{"pipeline":2,"fsdp":"shard_grad_op","virtual_pipeline":)" +
+                        std::to_string(chunks) +
+                        R"(},"training":{"framework":"fsdp","global_batch_size":64,"micro_batch_size":4,
+                            "offload":{"activations":"cpu"}}})"),
+             out);
+    return out.offload.to_host_bytes;
+  };
+  CHECK(moved(1) > 100e9);
+  for (const int chunks : {2, 4, 8, 16}) CHECK(moved(chunks) == Approx(moved(1)).epsilon(0.01));
+}
+
 TEST_CASE("adapters of a large rank take the time of their products") {
   const auto compute = [](int rank) {
     Estimate out;
