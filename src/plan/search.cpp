@@ -252,7 +252,7 @@ class Searcher {
     });
     for (Found& found : result.pareto) found.pareto = true;
     mark_front(result.best);
-    if (total_.best.empty()) result.nearest = total_.nearest;
+    if (total_.best.empty() && total_.counts.fit + total_.counts.misses == 0) result.nearest = total_.nearest;
     if (result.nearest) fill_time(*result.nearest);
     if (options_.rank_of != nullptr && result.complete) result.rank = 1 + total_.better;
     result.threads = threads_;
@@ -350,7 +350,20 @@ StepBounds step_bounds(const Draft& base, const Run& run) {
 }
 
 SearchResult search(const Draft& base, const Run& run, const SearchSpace& space, const SearchOptions& options) {
-  return Searcher(base, run, space, options).run();
+  SearchResult result = Searcher(base, run, space, options).run();
+  const bool fits = result.counts.fit + result.counts.misses > 0;
+  if (!result.best.empty() || !fits || !result.complete) return result;
+  // Something fits and does not meet what is required: the nearest is the fastest, or that with the most memory left.
+  SearchOptions freely;
+  freely.objective = result.counts.fit == 0 ? Objective::headroom : Objective::throughput;
+  if (result.counts.fit > 0) freely.require.min_headroom_gib = options.require.min_headroom_gib;
+  freely.top = 1;
+  freely.threads = options.threads;
+  freely.stop = options.stop;
+  const SearchResult free = Searcher(base, run, space, freely).run();
+  if (!free.best.empty()) result.nearest = free.best.front();
+  result.wall_s += free.wall_s;
+  return result;
 }
 
 }  // namespace shardplan::plan

@@ -58,6 +58,12 @@ std::string difference(double best, double other) {
   return fmt::format("{:.1f}% {}", std::abs(change), change > 0 ? "slower" : "faster");
 }
 
+/// A step's tokens may differ, by its sequences or their length.
+double seconds_per_token(const Run& run, const Estimate& estimate) noexcept {
+  const Training& training = run.training;
+  return estimate.time.step_s / static_cast<double>(training.global_batch_size * training.seq_length);
+}
+
 class Neighbourhood {
  public:
   Neighbourhood(const Draft& base, const LayoutChoice& best) : base_(base), best_(best) {
@@ -184,15 +190,19 @@ WhyNot why_not(const Run& best_run, const Estimate& best, Run other_run, Estimat
   }
   why.terms.back().best_s = best_rest;
   why.terms.back().other_s = other_rest;
-  // Two numbers of GPUs are compared by the work of one GPU.
-  const double best_cost = best.time.step_s * best_run.num_gpus, other_cost = other.time.step_s * other_run.num_gpus;
-  const std::string speed = difference(best_cost, other_cost);
+  const double best_cost = seconds_per_token(best_run, best), other_cost = seconds_per_token(other_run, other);
+  std::string speed = difference(best_cost, other_cost);
+  if (other_run.num_gpus != best_run.num_gpus) {
+    const double hours = other_cost * other_run.num_gpus / (best_cost * best_run.num_gpus);
+    speed +=
+        fmt::format(" on {} GPUs for {}, {:+.1f}% GPU-hours", other_run.num_gpus, best_run.num_gpus, 100 * (hours - 1));
+  }
   if (!other.fits) {
     why.verdict = WhyNot::Verdict::does_not_fit;
     const std::string what = why.over_bytes > 0 ? size_text(why.over_bytes) + " over" : "too much for the host";
     why.reason = fmt::format("{}; else {}", what, speed);
   } else if (other_cost > best_cost) {
-    why.verdict = speed == "as fast" ? WhyNot::Verdict::equal : WhyNot::Verdict::slower;
+    why.verdict = speed.starts_with("as fast") ? WhyNot::Verdict::equal : WhyNot::Verdict::slower;
     const std::string growth =
         why.verdict == WhyNot::Verdict::equal ? std::string() : longest_growth(why, best.time.step_s);
     why.reason = speed + (growth.empty() ? "" : ": " + growth);

@@ -8,6 +8,7 @@
 #include "facts.hpp"
 #include "search_plot.hpp"
 #include "search_tables.hpp"
+#include "shardplan/plan/solve.hpp"
 #include "shardplan/report/number.hpp"
 #include "shardplan/report/text.hpp"
 
@@ -248,6 +249,14 @@ std::vector<Text> nothing_fits(const SearchReport& report, const SearchTextOptio
   }
   const SearchRow& nearest = *report.nearest;
   const Estimate& e = nearest.estimate;
+  if (e.fits) {
+    append(lines, wrap(Text("NOTHING MEETS", Role::bad) +
+                           Text(fmt::format("  what is required; nearest of the {} that fit: {}: {}",
+                                            count_text(c.fit > 0 ? c.fit : c.misses), choice_words(report, nearest),
+                                            plan::missed(nearest.run, e))),
+                       page, 6));
+    return lines;
+  }
   std::string place = fmt::format("{} of {} ({} over)", size_text(need_of(e).bytes, units, 1),
                                   size_with_unit(e.capacity_bytes, units), size_text(-e.headroom_bytes, units, 1));
   if (e.fits_gpu) place = "the card holds it, the host does not: " + host_text(nearest.run, e, units);

@@ -291,6 +291,32 @@ TEST_CASE("objectives, requirements and ranges agree with brute force") {
   check_against_brute_force(read, space, Objective::headroom, require);
 }
 
+TEST_CASE("where what fits does not meet what is required the nearest is the fastest, or leaves the most free") {
+  const io::ReadRun read =
+      test::read_run(text(small_gpt, "dgx-h100", 8, R"("framework":"megatron","global_batch_size":16)"));
+  const plan::Draft base = plan::search_base(read.draft, read.run);
+  SearchSpace space;
+  space.num_gpus = {8};
+  plan::SearchOptions options;
+  for (const Objective objective : {Objective::throughput, Objective::headroom}) {
+    plan::SearchOptions freely;
+    freely.objective = objective;
+    const plan::SearchResult free = plan::search(base, read.run, space, freely);
+    options.require = {};
+    if (objective == Objective::headroom) {
+      options.require.min_headroom_gib = 1000;
+    } else {
+      options.require.min_mfu = 0.99;
+    }
+    const plan::SearchResult result = plan::search(base, read.run, space, options);
+    CHECK(result.best.empty());
+    CHECK(result.counts.fit + result.counts.misses > 0);
+    REQUIRE(result.nearest);
+    CHECK(same(result.nearest->choice, free.best.front().choice));
+    CHECK(result.nearest->step_s == free.best.front().step_s);
+  }
+}
+
 TEST_CASE("numbers of GPUs over several nodes share their folds, and agree with brute force") {
   const io::ReadRun read = test::read_run(
       text(small_moe, "dgx-h100", 8, R"("framework":"megatron","global_batch_size":32,"seq_length":4096)"));

@@ -82,9 +82,11 @@ struct SearchResult {
   /// Best first. Of layouts that differ in overlap options alone the one with most of them on stands for all: none of
   /// the others is faster (but for the last bit of a sum), all need the same memory.
   std::vector<Found> best;
-  std::vector<Found> pareto;     ///< by step time
-  std::optional<Found> nearest;  ///< where nothing fits: what lacks least
-  std::int64_t rank = 0;         ///< of options.rank_of: 1 + how many are better; 0: not counted
+  std::vector<Found> pareto;  ///< by step time
+  /// Where nothing fits: what lacks least. Where what fits does not meet what is required: the fastest of it, or where
+  /// all of it leaves too little free that with the most.
+  std::optional<Found> nearest;
+  std::int64_t rank = 0;  ///< of options.rank_of: 1 + how many are better; 0: not counted
   double wall_s = 0;
   int threads = 1;
   bool complete = true;  ///< false: stopped
