@@ -11,9 +11,10 @@ namespace {
 
 constexpr double elementwise_bandwidth_share = 0.8;
 constexpr double launch_s = 3e-6;
-constexpr double window_tile = 128;          // keys of a flash kernel's tile
-constexpr double half_rate_bytes = 2.0e6;    // message at which NVLink reaches half of that
-constexpr double inter_node_step_s = 40e-6;  // start-up of a pass over nodes, per log2(nodes)
+constexpr double window_tile = 128;            // keys of a flash kernel's tile
+constexpr double half_rate_bytes = 2.0e6;      // message at which NVLink reaches half of that
+constexpr double small_message_bytes = 65536;  // bytes of it hardly matter beside the start of a collective
+constexpr double inter_node_step_s = 40e-6;    // start-up of a pass over nodes, per log2(nodes)
 
 /// The 16-bit (or fp32) rate that attention scores, router and the like run at.
 double plain_peak(const Gpu& gpu, Precision precision) noexcept {
@@ -154,9 +155,13 @@ double collective_seconds(const Cluster& cluster, Collective op, const RankGroup
   if (group.scope == Scope::intra_node && has_collective_table(cluster.gpu.collective_table)) {
     const int table = cluster.gpu.collective_table;
     const double message = op == Collective::broadcast ? sent : sent * ranks / (ranks - 1);
-    const double slower = std::max(1.0, measured_link_bandwidth(table) / cluster.intra_node.bandwidth);
-    return cluster.collective_slowdown * slower *
-           measured_collective_seconds(table, op, ranks, op == Collective::all_reduce ? message / 2 : message);
+    const double measured =
+        measured_collective_seconds(table, op, ranks, op == Collective::all_reduce ? message / 2 : message);
+    // Over a faster link the bytes take less, what a small message takes stays; over a slower one all of it grows.
+    const double ratio = measured_link_bandwidth(table) / cluster.intra_node.bandwidth;
+    const double start_up = std::min(measured, measured_collective_seconds(table, op, ranks, small_message_bytes));
+    const double seconds = ratio >= 1 ? ratio * measured : start_up + ratio * (measured - start_up);
+    return cluster.collective_slowdown * seconds;
   }
   const Path path = path_of(cluster, group);
   if (op == Collective::all_to_all && group.scope == Scope::inter_node) {

@@ -178,6 +178,23 @@ TEST_CASE("what offloaded activations move does not depend on how a stage is cut
   for (const int chunks : {2, 4, 8, 16}) CHECK(moved(chunks) == Approx(moved(1)).epsilon(0.01));
 }
 
+TEST_CASE("a link that is faster or slower than the one that was measured changes the exchange, its start apart") {
+  Run run = with_stack(R"({"model":"llama-3.1-8b","cluster":"dgx-h100","num_gpus":8,"parallel":{"tensor":8},
+                           "training":{"framework":"megatron","global_batch_size":8}})");
+  const auto exposed_s = [&](double factor) {
+    Run changed = run;
+    changed.cluster.intra_node.bandwidth *= factor;
+    Estimate out;
+    estimate(changed, out);
+    return out.time.exposed_by_group_s[static_cast<std::size_t>(GroupKind::tensor)];
+  };
+  const double now = exposed_s(1);
+  CHECK(exposed_s(2) < 0.9 * now);
+  CHECK(exposed_s(2) > 0.5 * now);
+  CHECK(exposed_s(4) < exposed_s(2));
+  CHECK(exposed_s(0.5) == Approx(2 * now).epsilon(0.03));
+}
+
 TEST_CASE("adapters of a large rank take the time of their products") {
   const auto compute = [](int rank) {
     Estimate out;
