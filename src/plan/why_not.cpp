@@ -141,9 +141,11 @@ std::string flags_between(const LayoutChoice& from, const LayoutChoice& to) {
   if (from.expert != to.expert) add("--ep", to.expert);
   if (from.expert_tensor != to.expert_tensor) add("--etp", to.expert_tensor);
   if (from.micro_batch_size != to.micro_batch_size) add("--mbs", to.micro_batch_size);
-  const bool schedule_follows =
-      from.virtual_pipeline != to.virtual_pipeline &&
-      (to.schedule == (to.virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b));
+  // A schedule that its chunks give by default moves with them; any other was stated, and stays.
+  const auto by_default = [](const LayoutChoice& c) {
+    return c.schedule == (c.virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b);
+  };
+  const bool schedule_follows = from.virtual_pipeline != to.virtual_pipeline && by_default(from) && by_default(to);
   if (from.schedule != to.schedule && !schedule_follows) add("--schedule", name(to.schedule));
   if (to.fsdp == Fsdp::none && (from.zero_stage != to.zero_stage || from.fsdp != to.fsdp)) add("--zero", to.zero_stage);
   if (to.fsdp != Fsdp::none && from.fsdp != to.fsdp) add("--fsdp", name(to.fsdp));
