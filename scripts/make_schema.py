@@ -364,9 +364,14 @@ def require():
         "min_tokens_per_s_per_gpu": number("tokens", 0), "max_gpu_hours_per_1e12_tokens": number("GPU hours", above=0)})
 
 
-def word_is(section, field, *words):
-    return {"properties": {section: {"properties": {field: {"enum": list(words)}}, "required": [field]}},
+def states(section, **fields):
+    """For `if`: the run states these fields of a section. What is null is not stated."""
+    return {"properties": {section: {"type": "object", "properties": fields, "required": list(fields)}},
             "required": [section]}
+
+
+def word_is(section, field, *words):
+    return states(section, **{field: {"enum": list(words)}})
 
 
 def run():
@@ -378,15 +383,12 @@ def run():
          "then": {"properties": {"parallel": {"properties": {"zero_stage": {"enum": [0, 1, None]}}}}}},
         {"if": word_is("training", "framework", "fsdp", "ddp", "dp"),
          "then": {"properties": {"parallel": {"properties": {"zero_stage": {"enum": [0, None]}}}}}},
-        {"if": {"properties": {"parallel": {"properties": {"zero_stage": {"enum": [2, 3]}, "tensor": {"minimum": 2, "type": "integer"}},
-                                            "required": ["zero_stage", "tensor"]}}, "required": ["parallel"]},
-         "then": {"properties": {"training": {"required": ["framework"], "properties": {"framework": {"type": "string"}}}},
-                  "required": ["training"]}},
+        {"if": states("parallel", zero_stage={"enum": [2, 3]}, tensor={"minimum": 2, "type": "integer"}),
+         "then": states("training", framework={"type": "string"})},
         {"if": word_is("parallel", "schedule", "interleaved"),
          "then": {"properties": {"parallel": {"required": ["virtual_pipeline"],
                                               "properties": {"virtual_pipeline": {"type": "integer", "minimum": 2}}}}}},
-        {"if": {"properties": {"parallel": {"properties": {"zero_stage": {"enum": [1, 2, 3]}}, "required": ["zero_stage"]}},
-                "required": ["parallel"]},
+        {"if": word_is("parallel", "zero_stage", 1, 2, 3),
          "then": {"properties": {"parallel": {"properties": {"fsdp": {"enum": ["none", None]}}}}}},
         {"anyOf": [
             {"required": ["num_gpus"], "properties": {"num_gpus": {"type": "integer"}}},
@@ -515,10 +517,17 @@ def check_output():
 
 def sweep_output():
     counts = ("num_gpus", "data", "global_batch_size", "num_microbatches", "peak_bytes", "need_bytes", "headroom_bytes",
-              "param_bytes", "grad_bytes", "optim_bytes", "activ_bytes", "host_bytes_per_node", "sent_bytes_per_step")
+              "param_bytes", "grad_bytes", "optim_bytes", "activ_bytes", "host_bytes_per_node", "sent_bytes_per_step",
+              "parameters", "active_parameters", "trainable_parameters", "padded_vocab_size", "capacity_bytes", "peak_stage",
+              "reserved_bytes", "nvme_bytes_per_node",
+              *(f"{part}_parameters" for part in ("embedding", "attention", "mlp", "experts", "router", "norm", "head",
+                                                  "adapters")),
+              *(f"sent_{group}_bytes_per_step" for group in ("tensor", "pipeline", "data", "context", "expert")))
     reals = ("step_s", "compute_s", "communication_exposed_s", "bubble_fraction", "tokens_per_s", "tokens_per_s_per_gpu",
              "model_tflops_per_gpu", "mfu", "mfu_causal", "mfu_6n", "hfu", "gpu_hours_per_1e12_tokens",
-             "price_per_1e12_tokens")
+             "price_per_1e12_tokens", "ideal_bubble_fraction", "recompute_s", "bubble_s", "optimizer_s", "offload_s",
+             "samples_per_s", "model_flop_per_token", "score_flop_per_token", "peak_tflops_per_gpu",
+             "hardware_tflops_per_gpu")
     columns = {**{k: nullable(INT) for k in counts}, **{k: REAL for k in reals}}
     always = {k: columns.pop(k) for k in ("peak_bytes", "step_s", "mfu", "tokens_per_s")}
     point = shape(values=listing({}, minItems=1), status={"enum": ["fits", "does_not_fit", "illegal"]},

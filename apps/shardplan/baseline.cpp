@@ -19,8 +19,11 @@ Result<plan::Figures> figures_of_run(io::JsonText text, const std::vector<io::Ov
   Result<plan::Figures> result;
   io::RunInput input;
   input.text = std::move(text);
-  input.overrides = overrides;
   io::ReadRun read = io::read_run(input, catalog::builtin_catalog());
+  if (!read.ok() && !overrides.empty()) {
+    input.overrides = overrides;
+    read = io::read_run(input, catalog::builtin_catalog());
+  }
   result.problems = std::move(read.problems);
   if (!result.ok()) return result;
   Estimate estimated;

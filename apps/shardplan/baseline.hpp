@@ -16,7 +16,8 @@ namespace shardplan::cli {
 /// file that every run is compared with.
 class Baseline {
  public:
-  /// `overrides`: the flags of the runs that are checked; they hold for the baseline's files too.
+  /// `overrides`: the flags of the runs that are checked. The baseline's files are what they are without them; only one
+  /// that is no run by itself (it names no cluster, say) is completed by them.
   static Result<Baseline> open(const std::string& place, const std::vector<io::Override>& overrides);
 
   /// The figures of the run file at `path`; nothing where the baseline has none that can be read.

@@ -71,7 +71,12 @@ class Checker {
     const std::vector<plan::Verdict> verdicts = plan::judge(read.run.require, estimate_);
     for (const plan::Verdict& verdict : verdicts) {
       if (!verdict.holds) checked.status = CheckStatus::fail;
-      const io::JsonPosition place = io::position_of(text, fmt::format("/require/{}", name(verdict.requirement)));
+      const std::string pointer = fmt::format("/require/{}", name(verdict.requirement));
+      // What the command line asks for stands in no line of the file.
+      const bool of_flags = std::any_of(overrides_.begin(), overrides_.end(), [&](const io::Override& change) {
+        return change.pointer == pointer || change.pointer == "/require";
+      });
+      const io::JsonPosition place = of_flags ? io::JsonPosition{} : io::position_of(text, pointer);
       checked.requirements.push_back({verdict, place.key_line, place.key_column});
     }
     checked.figures = plan::figures_of(estimate_);
@@ -222,6 +227,7 @@ Command check_command() {
   command.pictures = pictures;
   command.exit_zero = "every run passes";
   command.exit_one = "a run does not fit, or misses a requirement";
+  command.exit_two = "a file is no legal run, and the others are reported all the same; or the command line is wrong";
   command.most_words = std::size_t{1} << 20;
   command.run = run_check;
   return command;

@@ -84,7 +84,8 @@ struct Command {
   std::vector<std::span<const Flag>> flags;         ///< in the order of --help
   std::span<const std::string_view> pictures = {};  ///< what --format takes besides text, json, markdown and csv
   std::string_view exit_zero = "what was asked is printed";
-  std::string_view exit_one = {};      ///< empty: the command has no such answer
+  std::string_view exit_one = {};  ///< empty: the command has no such answer
+  std::string_view exit_two = "the input or the command line is wrong; nothing is printed on standard output";
   std::string_view exit_nothing = {};  ///< of exit_nothing_fits; empty: likewise
   bool output_apart = false;           ///< -o takes Outcome::file and not the result
   std::size_t most_words = 1;          ///< how many arguments that are not flags it takes

@@ -41,6 +41,18 @@ void try_two(const std::vector<Lever>& levers, std::vector<std::pair<double, std
   }
 }
 
+/// What no two single steps reach: whole states on the host, degrees further than the next. The length of the
+/// sequences is the run's purpose and stays.
+void try_strong(const Draft& draft, const Run& run, Trials& trials, std::vector<Tried>& tried) {
+  const PairedLevers pairs = paired_levers(draft, run);
+  for (const Lever& second : pairs.second) {
+    trials.run({&second}, tried);
+    for (const Lever& first : pairs.first) {
+      if (!first.fields.has(Field::seq_length)) trials.run({&first, &second}, tried);
+    }
+  }
+}
+
 /// More GPUs, in powers of two of the node, with as little else changed as possible.
 void try_more_gpus(const Draft& draft, const Run& run, Trials& trials, std::vector<Tried>& tried) {
   constexpr std::int64_t most_gpus = 65536;
@@ -101,6 +113,7 @@ FoundFix cheapest_fix(const Draft& draft, const Run& run, const Estimate& estima
     if (trials.run({&levers[i]}, tried)) nearest.emplace_back(tried.back().missed, i);
   }
   if (fastest_that_meets(tried) == nullptr) try_two(levers, std::move(nearest), trials, tried);
+  if (fastest_that_meets(tried) == nullptr) try_strong(open, run, trials, tried);
   if (fastest_that_meets(tried) == nullptr && more_gpus_help(verdicts)) try_more_gpus(open, run, trials, tried);
   const Tried* const best = fastest_that_meets(tried);
   FoundFix found;

@@ -24,9 +24,9 @@ struct FoundFix {
   std::size_t left_out = 0;  ///< legal changes that were not tried: steps of so many microbatches are long to simulate
 };
 
-/// A single change, else a pair, else more GPUs: of those that meet every requirement the fastest, of more GPUs the
-/// fewest. Each is tried, none guessed; nothing where none of what was tried is enough. `verdicts`: of the run as it
-/// is.
+/// A single change, else a pair, else the strong ones in pairs, else more GPUs: of those that meet every requirement
+/// the fastest, of more GPUs the fewest. Each is tried, none guessed; nothing where none of what was tried is enough.
+/// `verdicts`: of the run as it is.
 FoundFix cheapest_fix(const plan::Draft& draft, const Run& run, const Estimate& estimate,
                       const std::vector<plan::Verdict>& verdicts, report::Units units, const io::CatalogSource& catalog,
                       EstimateWorkspace& workspace);

@@ -30,7 +30,7 @@ std::vector<std::string> optimizer_names() {
 
 std::vector<std::string> result_names() {
   std::vector<std::string> names;
-  for (const plan::ResultField& field : plan::result_fields()) names.emplace_back(field.word);
+  for (const plan::ResultField& field : plan::usual_results()) names.emplace_back(field.word);
   return names;
 }
 

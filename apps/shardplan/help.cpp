@@ -41,11 +41,11 @@ std::string folded_example(std::string_view example, std::size_t width) {
   return lines + line + "\n";
 }
 
-std::string exit_statuses(std::string_view zero, std::string_view one, std::string_view nothing, std::size_t width) {
+std::string exit_statuses(std::string_view zero, std::string_view one, std::string_view two, std::string_view nothing,
+                          std::size_t width) {
   std::string text = "Exit status\n" + folded(fmt::format("  0   {}", zero), width, 6);
   if (!one.empty()) text += folded(fmt::format("  1   {}", one), width, 6);
-  return text +
-         folded("  2   the input or the command line is wrong; nothing is printed on standard output", width, 6) +
+  return text + folded(fmt::format("  2   {}", two), width, 6) +
          (nothing.empty() ? std::string()
                           : folded(fmt::format("  3   {}", nothing), width, 6) +
                                 folded("  130 interrupted; the best so far is printed", width, 6)) +
@@ -143,9 +143,12 @@ std::string long_help(std::size_t width) {
     text += folded(fmt::format("  {:<10} {}", command.name, command.summary), width, 13);
   }
   text += "\n  --version  the version\n  --help     this text\n\n";
-  return text + exit_statuses("it fits (estimate), or what was asked is printed",
-                              "it does not fit; the result is printed all the same", "search and solve: nothing fits",
-                              width);
+  return text + exit_statuses(
+                    "it fits (estimate), or what was asked is printed",
+                    "it does not fit; the result is printed all the same",
+                    "the input or the command line is wrong; but for check, that reports the other files, nothing is "
+                    "printed on standard output",
+                    "search and solve: nothing fits", width);
 }
 
 std::string command_help(const Command& command, std::size_t width) {
@@ -166,7 +169,7 @@ std::string command_help(const Command& command, std::size_t width) {
     }
   }
   text += "  -h, --help\n\n";
-  return text + exit_statuses(command.exit_zero, command.exit_one, command.exit_nothing, width);
+  return text + exit_statuses(command.exit_zero, command.exit_one, command.exit_two, command.exit_nothing, width);
 }
 
 }  // namespace shardplan::cli

@@ -60,6 +60,7 @@ std::string command_section(const Command& command) {
   }
   out += fmt::format(".PP\nExit status 0: {}.", roff(command.exit_zero));
   if (!command.exit_one.empty()) out += fmt::format(" 1: {}.", roff(command.exit_one));
+  out += fmt::format(" 2: {}.", roff(command.exit_two));
   return out + "\n";
 }
 

@@ -73,11 +73,12 @@ void read_columns(std::optional<std::string_view> text, Sweep& sweep, Diagnostic
     const plan::ResultField* const field = plan::find_result(word);
     if (field == nullptr) {
       std::string all;
-      for (const plan::ResultField& known : plan::result_fields())
+      for (const plan::ResultField& known : plan::usual_results()) {
         all += (all.empty() ? "" : ", ") + std::string(known.word);
+      }
       complain(problems,
                fmt::format("--show: \"{}\" is no column{}", word, io::did_you_mean(word, plan::result_words())),
-               all + ", or a path of estimate --json");
+               all + ", or the path of a number of estimate --json (time.recompute_s)");
     } else if (std::count(sweep.shown.begin(), sweep.shown.end(), field) == 0) {
       sweep.shown.push_back(field);
     }

@@ -71,6 +71,69 @@ constexpr std::array fields = {
                   return e.throughput.has_price ? e.throughput.price_per_1e12_tokens
                                                 : std::numeric_limits<double>::quiet_NaN();
                 }},
+    // The rest of what an estimate says of the whole run.
+    ResultField{"model-parameters", "", "/model/parameters", "parameters", count, 0,
+                [](const Run&, const Estimate& e) { return real(e.model.parameters); }},
+    ResultField{"active-parameters", "", "/model/active_parameters", "active", count, 0,
+                [](const Run&, const Estimate& e) { return real(e.model.active_parameters); }},
+    ResultField{"trainable-parameters", "trainable", "/model/trainable_parameters", "trainable", count, 0,
+                [](const Run&, const Estimate& e) { return real(e.model.trainable_parameters); }},
+    ResultField{"padded-vocab", "", "/model/padded_vocab_size", "padded vocab", count, 0,
+                [](const Run&, const Estimate& e) { return real(e.model.padded_vocab_size); }},
+    ResultField{"embedding-parameters", "", "/model/parameters_by_part/embedding", "embedding", count, 0,
+                [](const Run&, const Estimate& e) { return real(e.model.by_part.embedding); }},
+    ResultField{"attention-parameters", "", "/model/parameters_by_part/attention", "attention", count, 0,
+                [](const Run&, const Estimate& e) { return real(e.model.by_part.attention); }},
+    ResultField{"mlp-parameters", "", "/model/parameters_by_part/mlp", "mlp", count, 0,
+                [](const Run&, const Estimate& e) { return real(e.model.by_part.mlp); }},
+    ResultField{"experts-parameters", "", "/model/parameters_by_part/experts", "experts", count, 0,
+                [](const Run&, const Estimate& e) { return real(e.model.by_part.experts); }},
+    ResultField{"router-parameters", "", "/model/parameters_by_part/router", "router", count, 0,
+                [](const Run&, const Estimate& e) { return real(e.model.by_part.router); }},
+    ResultField{"norm-parameters", "", "/model/parameters_by_part/norm", "norm", count, 0,
+                [](const Run&, const Estimate& e) { return real(e.model.by_part.norm); }},
+    ResultField{"head-parameters", "", "/model/parameters_by_part/head", "head", count, 0,
+                [](const Run&, const Estimate& e) { return real(e.model.by_part.head); }},
+    ResultField{"adapters-parameters", "", "/model/parameters_by_part/adapters", "adapters", count, 0,
+                [](const Run&, const Estimate& e) { return real(e.model.by_part.adapters); }},
+    ResultField{"capacity", "", "/memory/capacity_bytes", "capacity", bytes, 0,
+                [](const Run&, const Estimate& e) { return real(e.capacity_bytes); }},
+    ResultField{"peak-stage", "", "/memory/peak_stage", "peak stage", count, 0,
+                [](const Run&, const Estimate& e) { return real(e.peak_stage); }},
+    ResultField{"torch-reserved", "max-memory-reserved", "/memory/reserved_bytes", "torch reserved", bytes, -1,
+                [](const Run&, const Estimate& e) { return real(e.reserved_bytes); }},
+    ResultField{"nvme", "", "/memory/nvme_bytes_per_node", "nvme", bytes, -1,
+                [](const Run&, const Estimate& e) { return real(e.nvme_bytes_per_node); }},
+    ResultField{"sent-tensor", "", "/communication/sent_bytes_per_step/tensor", "sent tensor", bytes, -1,
+                [](const Run&, const Estimate& e) { return real(e.sent.tensor); }},
+    ResultField{"sent-pipeline", "", "/communication/sent_bytes_per_step/pipeline", "sent pipeline", bytes, -1,
+                [](const Run&, const Estimate& e) { return real(e.sent.pipeline); }},
+    ResultField{"sent-data", "", "/communication/sent_bytes_per_step/data", "sent data", bytes, -1,
+                [](const Run&, const Estimate& e) { return real(e.sent.data); }},
+    ResultField{"sent-context", "", "/communication/sent_bytes_per_step/context", "sent context", bytes, -1,
+                [](const Run&, const Estimate& e) { return real(e.sent.context); }},
+    ResultField{"sent-expert", "", "/communication/sent_bytes_per_step/expert", "sent expert", bytes, -1,
+                [](const Run&, const Estimate& e) { return real(e.sent.expert); }},
+    ResultField{"ideal-bubble", "", "/pipeline/ideal_bubble_fraction", "ideal bubble", fraction, -1,
+                [](const Run&, const Estimate& e) { return e.pipeline.ideal_bubble_fraction; }},
+    ResultField{"recompute-time", "", "/time/recompute_s", "recompute", seconds, -1,
+                [](const Run&, const Estimate& e) { return e.time.recompute_s; }},
+    ResultField{"bubble-time", "", "/time/bubble_s", "bubble s", seconds, -1,
+                [](const Run&, const Estimate& e) { return e.time.bubble_s; }},
+    ResultField{"optimizer-time", "", "/time/optimizer_s", "optimizer", seconds, -1,
+                [](const Run&, const Estimate& e) { return e.time.optimizer_s; }},
+    ResultField{"offload-time", "", "/time/offload_s", "offload", seconds, -1,
+                [](const Run&, const Estimate& e) { return e.time.offload_s; }},
+    ResultField{"samples", "samples-per-s", "/throughput/samples_per_s", "samples/s", rate, 1,
+                [](const Run&, const Estimate& e) { return e.throughput.samples_per_s; }},
+    ResultField{"model-flop", "", "/throughput/model_flop_per_token", "FLOP/token", rate, 0,
+                [](const Run&, const Estimate& e) { return e.throughput.model_flop_per_token; }},
+    ResultField{"score-flop", "", "/throughput/score_flop_per_token", "score FLOP/token", rate, 0,
+                [](const Run&, const Estimate& e) { return e.throughput.score_flop_per_token; }},
+    ResultField{"peak-tflops", "", "/throughput/peak_tflops_per_gpu", "peak TFLOP/s", rate, 0,
+                [](const Run&, const Estimate& e) { return e.throughput.peak_flop_per_s / 1e12; }},
+    ResultField{"hardware-tflops", "", "/throughput/hardware_tflops_per_gpu", "hardware TFLOP/s", rate, 1,
+                [](const Run&, const Estimate& e) { return e.throughput.hardware_flop_per_s_per_gpu / 1e12; }},
 };
 
 /// "a b c" has the word "b".
@@ -105,6 +168,11 @@ std::string_view last_token(std::string_view pointer) noexcept {
 
 std::span<const ResultField> result_fields() noexcept { return fields; }
 
+std::span<const ResultField> usual_results() noexcept {
+  const auto* const last = std::find_if(fields.begin(), fields.end(), [](const auto& f) { return f.word == "price"; });
+  return std::span(fields).first(static_cast<std::size_t>(last - fields.begin()) + 1);
+}
+
 const ResultField* find_result(std::string_view word) noexcept {
   const auto find = [&](const auto& matches) {
     const auto found = std::find_if(fields.begin(), fields.end(), matches);
@@ -119,6 +187,12 @@ const ResultField* find_result(std::string_view word) noexcept {
 std::string key_of(const ResultField& field) {
   // "/communication/sent_bytes_per_step/total" says in its last token nothing of its own.
   if (field.word == "sent") return "sent_bytes_per_step";
+  // Nor do "/model/parameters_by_part/mlp" and "/communication/sent_bytes_per_step/data".
+  if (field.path.rfind("/communication/sent", 0) == 0 || field.path.find("_by_part/") != std::string_view::npos) {
+    std::string key(field.word);
+    std::replace(key.begin(), key.end(), '-', '_');
+    return key + (field.quantity == Quantity::bytes ? "_bytes_per_step" : "");
+  }
   if (!field.path.empty()) return std::string(last_token(field.path));
   std::string key(field.word);
   std::replace(key.begin(), key.end(), '-', '_');

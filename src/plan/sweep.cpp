@@ -22,8 +22,13 @@ double figure(const SweepPoint& point, const ResultField& field) noexcept {
 }
 
 const ResultField* objective_of(const Sweep& sweep) noexcept {
+  const auto known = [&](const ResultField* f) {
+    return std::any_of(sweep.points.begin(), sweep.points.end(),
+                       [&](const SweepPoint& point) { return std::isfinite(figure(point, *f)); });
+  };
   const auto find = [&](const auto& matches) {
-    const auto found = std::find_if(sweep.shown.begin(), sweep.shown.end(), matches);
+    const auto found = std::find_if(sweep.shown.begin(), sweep.shown.end(),
+                                    [&](const ResultField* f) { return matches(f) && known(f); });
     return found == sweep.shown.end() ? nullptr : *found;
   };
   const auto* field = find([](const ResultField* f) { return f->better != 0 && f->quantity != Quantity::bytes; });

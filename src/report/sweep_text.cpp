@@ -158,6 +158,12 @@ std::vector<std::string> remarks_of(const Sweep& sweep) {
     });
     remarks.push_back(fmt::format("{} illegal ({}): {}", count, name(broken.first), broken.second));
   }
+  const ResultField* const price = plan::find_result("price");
+  const bool priced = std::any_of(sweep.points.begin(), sweep.points.end(),
+                                  [&](const SweepPoint& point) { return std::isfinite(plan::figure(point, *price)); });
+  if (!priced && std::count(sweep.shown.begin(), sweep.shown.end(), price) > 0) {
+    remarks.emplace_back("the cluster states no price: --set cluster.price_per_gpu_hour=2.5");
+  }
   if (sweep.axes.size() != 1 || sweep.axes[0].pointer != "/training/seq_length") return remarks;
   const ResultField& mfu = *plan::find_result("mfu");
   const ResultField& tokens = *plan::find_result("tokens");

@@ -75,6 +75,32 @@ TEST_CASE("the fix, pasted behind check, makes the file pass") {
   CHECK(fixes >= 12);
 }
 
+TEST_CASE("states on the host come before more GPUs") {
+  const test::TemporaryFolder folder;
+  json run =
+      json::parse(test::run_text(R"({"num_gpus": 8, "model": "llama-3.1-70b", "parallel": {"fsdp": "full_shard"}})"));
+  const test::ProcessResult result = check({folder.write("run.json", run.dump()), "--json"});
+  CAPTURE(result.out, result.err);
+  const std::string fix = json::parse(result.out)["files"][0]["fix"].get<std::string>();
+  CHECK_THAT(fix, test::Contains("--offload optimizer=cpu,parameters=cpu"));
+  CHECK_THAT(fix, !test::Contains("--gpus"));
+}
+
+TEST_CASE("what the command line requires has no line of the file") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("run.json", test::run_text(R"({"require": {"min_mfu": 0.9}})"));
+  const auto line = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {file, "--json"});
+    const json failures = json::parse(check(words).out)["files"][0]["failures"];
+    for (const json& failure : failures) {
+      if (failure["requirement"] == "min_mfu") return failure["line"];
+    }
+    return json("none");
+  };
+  CHECK(line({}) > 1);
+  CHECK(line({"--set", "require.min_mfu=0.8"}) == 0);
+}
+
 TEST_CASE("exit statuses: 0 all pass, 1 one fails, 2 one cannot be read, whatever the others say") {
   const test::TemporaryFolder folder;
   const std::string good = folder.write("good.json", test::run_text(R"({"parallel": {"fsdp": "full_shard"}})"));
@@ -143,6 +169,15 @@ TEST_CASE("a baseline is a folder, an earlier answer or one run") {
   CHECK(same["files"][1]["baseline"].is_null());
   const json one = json::parse(check({now, other, "--baseline", folder.path() + "/before/run.json", "--json"}).out);
   CHECK(one["files"][1]["baseline"] == answer["files"][0]["baseline"]);
+  // Flags change the runs and not what they were, but where a file is no run without them.
+  const json changed =
+      json::parse(check({now, "--seq", "1024", "--baseline", folder.path() + "/before", "--json"}).out);
+  CHECK(changed["files"][0]["figures"] != answer["files"][0]["figures"]);
+  CHECK(changed["files"][0]["baseline"] == answer["files"][0]["baseline"]);
+  folder.write("before/run.json", test::run_text(R"({"cluster": null, "parallel": {"fsdp": "full_shard"}})"));
+  const json completed =
+      json::parse(check({now, "--cluster", "dgx-h100", "--baseline", folder.path() + "/before", "--json"}).out);
+  CHECK(completed["files"][0]["baseline"] == completed["files"][0]["figures"]);
   CHECK(check({now, "--baseline", folder.path() + "/none"}).status == 2);
   const std::string wrong = folder.write("wrong.json", R"({"schema": "shardplan/check/v1", "files": 3})");
   CHECK(check({now, "--baseline", wrong}).status == 2);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "shardplan/plan/results.hpp"
 #include "support/catch.hpp"
 
 namespace {
@@ -67,6 +68,29 @@ const Names part_names = {"parameters_bytes",  "gradients_bytes", "optimizer_byt
                           "framework_bytes",   "total_bytes"};
 
 }  // namespace
+
+TEST_CASE("every number that the document says of the whole run is found by its path, with its value") {
+  Estimate estimate = example_estimate();
+  estimate.time = {32, 20, 1, 2, 3, 4, 5};
+  estimate.sent = {1, 2, 3, 4, 5};
+  estimate.model.by_part.mlp = 7;
+  estimate.throughput.samples_per_s = 3;
+  const Json flat = document(estimate).flatten();
+  std::size_t found = 0;
+  for (const auto& member : flat.items()) {
+    const std::string& path = member.key();
+    // Lists are of stages, calls and warnings; the run itself is input.
+    const bool listed = path.find_first_of("0123456789") != std::string::npos &&
+                        path.find("1e12") == std::string::npos && path != "/throughput/mfu_6n";
+    if (listed || !member.value().is_number() || path.rfind("/run/", 0) == 0) continue;
+    CAPTURE(path);
+    const shardplan::plan::ResultField* const field = shardplan::plan::find_result(path);
+    REQUIRE(field != nullptr);
+    CHECK(field->value(example_run(), estimate) == member.value().get<double>());
+    ++found;
+  }
+  CHECK(found > 35);
+}
 
 TEST_CASE("members stand in the schema's order") {
   const Json json = document(example_estimate());

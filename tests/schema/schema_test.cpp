@@ -152,6 +152,28 @@ TEST_CASE("legal runs are valid") {
   CHECK(legal > 100);
 }
 
+TEST_CASE("what is null is not stated, to the reader and to the schema") {
+  const auto accepted = [](const json& run) {
+    CAPTURE(run.dump());
+    const std::string error = test::schema_of("run").error(run);
+    CAPTURE(error);
+    CHECK(error.empty());
+    const auto read =
+        shardplan::io::read_run(shardplan::io::run_input_from_json(run.dump()), shardplan::catalog::builtin_catalog());
+    CHECK(read.ok());
+  };
+  json nothing = run_with("/parallel", nullptr);
+  for (const char* const section : {"/parallel", "/training", "/require", "/defaults"}) {
+    accepted(run_with(section, nullptr));
+    nothing[json::json_pointer(section)] = nullptr;
+  }
+  accepted(nothing);
+  for (const std::string_view pointer : shardplan::names_of<shardplan::plan::Field>) {
+    if (pointer == "/model" || pointer == "/cluster" || pointer == "/num_gpus") continue;
+    accepted(run_with(std::string(pointer), nullptr));
+  }
+}
+
 TEST_CASE("the run schema has every field of the reader, and no other") {
   const json& schema = test::schema_of("run").document();
   for (const std::string_view pointer : shardplan::names_of<shardplan::plan::Field>) {

@@ -29,6 +29,9 @@ struct ResultField {
 /// All of them, in the order in which they are shown.
 std::span<const ResultField> result_fields() noexcept;
 
+/// The first of them: those that are mostly asked for. The others are found by their paths too.
+std::span<const ResultField> usual_results() noexcept;
+
 /// By word, other word, JSON pointer or dotted path; nullptr when there is none.
 const ResultField* find_result(std::string_view word) noexcept;
 

@@ -47,7 +47,7 @@ std::vector<std::size_t> places_of(const Sweep& sweep, std::size_t point);
 double figure(const SweepPoint& point, const ResultField& field) noexcept;
 
 /// What the best point is best at: of the shown figures the first that is no size and that may be better or worse,
-/// else the first that may.
+/// else the first that may; one that no point knows is passed over.
 const ResultField* objective_of(const Sweep& sweep) noexcept;
 
 /// The best point that fits; points.size() where none does.
