@@ -295,10 +295,27 @@ std::string headline(const Comparison& comparison, Units units) {
                                   : over);
 }
 
-Table table_of(const Comparison& comparison, const Style& style, bool all, std::size_t& hidden) {
+std::vector<std::string> names_of_runs(const Comparison& comparison) {
+  std::vector<std::string> names;
+  names.reserve(comparison.runs.size());
+  for (const ComparedRun& run : comparison.runs) names.push_back(run.name);
+  return names;
+}
+
+/// Letters for runs whose names leave no room for numbers.
+std::vector<std::string> letters_of_runs(const Comparison& comparison) {
+  std::vector<std::string> letters;
+  for (std::size_t i = 0; i < comparison.runs.size(); ++i) letters.emplace_back(1, static_cast<char>('A' + i));
+  return letters;
+}
+
+/// `heads`: what stands above each run's column.
+Table table_of(const Comparison& comparison, const std::vector<std::string>& heads, const Style& style, bool all,
+               std::size_t& hidden) {
   std::vector<Column> columns = {{""}};
-  for (const ComparedRun& run : comparison.runs) columns.push_back({run.name, Align::right});
-  if (comparison.runs.size() == 2) columns.push_back({"change"});
+  for (const std::string& head : heads) columns.push_back({head, Align::right});
+  constexpr int least_remark = 12;
+  if (comparison.runs.size() == 2) columns.push_back({"change", Align::left, {}, 0, {}, 0, least_remark});
   Table table(columns);
   const Rows rows(comparison, style.units);
   const auto add = [&](std::vector<Row> part) {
@@ -324,7 +341,16 @@ std::string compare_text(const Comparison& comparison, const Style& style, bool 
   std::vector<Text> lines = {Text(headline(comparison, style.units), Role::heading)};
   if (quiet) return render(lines, style);
   std::size_t hidden = 0;
-  const Table table = table_of(comparison, style, all, hidden);
+  Table table = table_of(comparison, names_of_runs(comparison), style, all, hidden);
+  constexpr std::size_t most_letters = 26;
+  if (table.width() > static_cast<std::size_t>(std::max(style.width, 20)) && comparison.runs.size() <= most_letters) {
+    const std::vector<std::string> letters = letters_of_runs(comparison);
+    for (std::size_t i = 0; i < letters.size(); ++i) {
+      lines.emplace_back(fmt::format("{}  {}", letters[i], comparison.runs[i].name));
+    }
+    hidden = 0;
+    table = table_of(comparison, letters, style, all, hidden);
+  }
   if (table.rows() > 0) {
     for (Text& line : table.lines(style.width)) lines.push_back(std::move(line));
   }
@@ -336,7 +362,7 @@ std::string compare_markdown(const Comparison& comparison, const Style& style, b
   std::string out = markdown_cell(headline(comparison, style.units)) + "\n";
   if (quiet) return out;
   std::size_t hidden = 0;
-  return out + "\n" + table_of(comparison, style, all, hidden).markdown();
+  return out + "\n" + table_of(comparison, names_of_runs(comparison), style, all, hidden).markdown();
 }
 
 std::string compare_csv(const Comparison& comparison, bool all) {

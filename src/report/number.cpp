@@ -159,7 +159,7 @@ double TimeScale::quantum() const noexcept { return seconds / static_cast<double
 
 std::string TimeScale::with_unit(double time_s) const { return fmt::format("{} {}", text(time_s), unit); }
 
-std::string seconds_text(double time_s) { return time_scale(time_s).with_unit(time_s); }
+std::string seconds_text(double time_s) { return time_s == 0 ? "0 s" : time_scale(time_s).with_unit(time_s); }
 
 std::vector<std::int64_t> round_parts(std::span<const std::int64_t> parts, std::int64_t unit, std::int64_t steps) {
   std::vector<std::int64_t> rounded;

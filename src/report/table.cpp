@@ -108,6 +108,23 @@ Text line_of(const std::vector<Column>& columns, const std::vector<Text>& cells,
   return line;
 }
 
+/// A row, on as many lines as its last cell takes.
+std::vector<Text> lines_of(const std::vector<Column>& columns, const std::vector<Text>& cells,
+                           const std::vector<std::size_t>& widths, const std::vector<bool>& hidden) {
+  std::vector<Text> lines;
+  if (hidden.back() || cells.back().width() <= widths.back()) {
+    lines.push_back(line_of(columns, cells, widths, hidden));
+    return lines;
+  }
+  std::vector<Text> row = cells;
+  for (const Text& part : wrap(cells.back(), widths.back(), 1)) {
+    row.back() = part;
+    lines.push_back(line_of(columns, row, widths, hidden));
+    row.assign(cells.size(), Text());
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::size_t Table::width() const {
@@ -154,8 +171,14 @@ std::vector<Text> Table::records(int page) const {
 std::vector<Text> Table::lines(int page) const {
   const std::size_t width = static_cast<std::size_t>(std::max(page, 1));
   const std::vector<bool> hidden = folded(width);
-  const std::vector<std::size_t> sizes = widths(hidden);
-  if (total_width(sizes, hidden) > width) return records(page);
+  std::vector<std::size_t> sizes = widths(hidden);
+  const std::size_t total = total_width(sizes, hidden);
+  if (total > width) {
+    const std::size_t excess = total - width;
+    const auto least = static_cast<std::size_t>(std::max(0, columns_.back().least_width));
+    if (least == 0 || hidden.back() || sizes.back() < least + excess) return records(page);
+    sizes.back() -= excess;
+  }
   std::vector<Text> out;
   std::vector<Text> heads;
   bool any_head = false;
@@ -168,7 +191,7 @@ std::vector<Text> Table::lines(int page) const {
     if (row.note) {
       for (Text& line : wrap(row.cells[0], width, 2)) out.push_back(std::move(line));
     } else {
-      out.push_back(line_of(columns_, row.cells, sizes, hidden));
+      for (Text& line : lines_of(columns_, row.cells, sizes, hidden)) out.push_back(std::move(line));
     }
   }
   return out;

@@ -56,6 +56,24 @@ TEST_CASE("lines are never wider than the page") {
   }
 }
 
+TEST_CASE("remarks in the last column go on below") {
+  Table table({{"field"}, {"value", Align::right}, {"remark", Align::left, "", 0, "", 0, 10}});
+  table.add({"peak", "59.8", "the parameters and their gradients"});
+  table.add({"step", "30.4"});
+  CHECK(render(table.lines(30), {}) ==
+        "field  value  remark\n"
+        "peak    59.8  the parameters\n"
+        "               and their\n"
+        "               gradients\n"
+        "step    30.4\n");
+  CHECK(render(table.lines(48), {})
+            .rfind("field  value  remark\npeak    59.8  the parameters and their gradients\n", 0) == 0);
+  CHECK(render(table.lines(20), {}).rfind("field: peak\n", 0) == 0);
+  for (int width = 1; width <= 60; ++width) {
+    for (const Text& line : table.lines(width)) CHECK(line.width() <= static_cast<std::size_t>(width));
+  }
+}
+
 TEST_CASE("markdown escapes what would be markup") {
   Table table({{"a|b", Align::left, "", 0, "", 0}, {"n", Align::right, "", 0, "", 0}});
   table.add({"x|y <b> `c`\n", "1"});

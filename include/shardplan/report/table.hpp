@@ -20,6 +20,7 @@ struct Column {
   int fold = 0;
   std::string key = {};  ///< CSV head; empty: head and unit with '_' for what is not a letter or digit
   int min_width = 0;
+  int least_width = 0;  ///< of the last column: where the page is too narrow its cells go on below; 0: they do not
 };
 
 /// Cells are texts; a row may be shorter than the columns. A right-aligned column's head is right-aligned as well.
