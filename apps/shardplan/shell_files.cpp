@@ -52,22 +52,25 @@ std::string bash_candidates(const WordList& list) {
   return code.empty() ? ":" : code;
 }
 
-std::string zsh_action(const WordList& list, std::string_view name = {}) {
+/// `name`: of the flag or command whose words these are; zsh_helpers() defines a function for those that mix with
+/// files.
+std::string zsh_action(const WordList& list, std::string_view name) {
   if (list.any_file) return "_files";
   if (!list.files) return list.words.empty() ? std::string() : fmt::format("({})", zsh_text(joined(list.words)));
-  return list.words.empty() ? std::string("_files -g \"*.json(-.)\"") : fmt::format("_shardplan_{}s", name);
+  return list.words.empty() ? std::string("_files -g \"*.json(-.)\"") : fmt::format("_shardplan_{}_words", name);
 }
 
-/// A function for each flag that takes names and files.
+/// A function for each flag and command that takes names and files.
 std::string zsh_helpers() {
   std::map<std::string, std::string> helpers;
+  const auto add = [&](std::string_view name, const WordList& list) {
+    if (list.words.empty() || !list.files) return;
+    helpers[fmt::format("_shardplan_{}_words", name)] =
+        fmt::format("  _alternative 'names:name:({})' 'files:file:_files -g \"*.json(-.)\"'\n", joined(list.words));
+  };
   for (const Command& command : commands()) {
-    each_flag(command, [&](const Flag& flag) {
-      const WordList list = words_of(flag, command);
-      if (list.words.empty() || !list.files) return;
-      helpers[fmt::format("_shardplan_{}s", flag.name)] =
-          fmt::format("  _alternative 'names:name:({})' 'files:file:_files -g \"*.json(-.)\"'\n", joined(list.words));
-    });
+    add(command.name, words_of(command));
+    each_flag(command, [&](const Flag& flag) { add(flag.name, words_of(flag, command)); });
   }
   std::string out;
   for (const auto& [name, body] : helpers) out += fmt::format("{}() {{\n{}}}\n\n", name, body);
@@ -174,7 +177,8 @@ std::string zsh_completion() {
       out += fmt::format("            {}' \\\n", spec);
     });
     const WordList list = words_of(command);
-    out += fmt::format("            '*:{}:{}' ;;\n", list.words.empty() ? "file" : "word", zsh_action(list));
+    out +=
+        fmt::format("            '*:{}:{}' ;;\n", list.words.empty() ? "file" : "word", zsh_action(list, command.name));
   }
   return out +
          "      esac ;;\n"

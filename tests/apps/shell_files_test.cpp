@@ -1,6 +1,7 @@
 // Completions complete, in the shells themselves where they are installed; every command and flag is in each of them.
 #include "shell_files.hpp"
 
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -79,6 +80,17 @@ TEST_CASE("bash completes commands, flags, values and words") {
   CHECK(complete("shardplan estimate --model llama-3.1-4", 3) == "llama-3.1-405b\n");
 }
 
+TEST_CASE("zsh's helpers are all defined") {
+  const std::string zsh = shardplan::cli::zsh_completion();
+  const std::regex helper("_shardplan_[a-z_-]*");
+  std::size_t used = 0;
+  for (std::sregex_iterator it(zsh.begin(), zsh.end(), helper), end; it != end; ++it, ++used) {
+    CAPTURE(it->str());
+    CHECK_THAT(zsh, test::Contains("\n" + it->str() + "() {"));
+  }
+  CHECK(used > 10);
+}
+
 TEST_CASE("fish completes commands, flags, values and words") {
   if (!is_installed("fish")) return;
   const test::TemporaryFolder folder;
@@ -126,4 +138,6 @@ print -r -- ${${line##*<}%%>*}
   CHECK(complete("check --format ju") == "check --format junit\n");
   CHECK(complete("schema r") == "schema run\n");
   CHECK(complete("estimate --model llama-3.1-4") == "estimate --model llama-3.1-405b\n");
+  CHECK(complete("explain loss-sc") == "explain loss-scaling\n");
+  CHECK(complete("solve lora-r") == "solve lora-rank\n");
 }
