@@ -49,7 +49,7 @@ double NodeSearch::bound(const Node& node, Folds& folds) {
   tree_.set(node, run_);
   const int p = run_.parallel.pipeline;
   // As far overlapped as any schedule of the node lets it be: an expert exchange beside another chunk.
-  run_.parallel.schedule = ScheduleKind::one_f_one_b;
+  run_.parallel.schedule = p > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
   run_.parallel.virtual_pipeline = p > 1 ? 2 : 1;
   tree_.set(tree_.shardings(node).front(), run_);
   const auto [known, added] = folds.work().try_emplace(work_key(node), 0.0);
@@ -157,8 +157,7 @@ void NodeSearch::visit(const Node& node, const Harvest& before, Harvest& harvest
       tree_.set(node, pipelining, run_);
       tree_.set(*prepared_.front().sharding, run_);
       // Of a schedule a layer's fold knows whether another chunk's work runs beside its expert exchange.
-      const bool chunks = pipelining.virtual_pipeline > 1 || pipelining.kind == ScheduleKind::dualpipe;
-      const int fold = run_.model.has_experts() && chunks ? 1 : 0;
+      const int fold = run_.model.has_experts() && overlaps_expert_exchange(pipelining.kind) ? 1 : 0;
       if (fold != folded) build_units(run_, w_);
       folded = fold;
       visit_stages(node, pipelining, before, harvest);

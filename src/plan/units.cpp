@@ -15,12 +15,6 @@ bool covered_by_modules(const Recompute& recompute, Covered covered) noexcept {
   return false;
 }
 
-/// Whether another chunk's or direction's compute runs beside a layer's expert exchange: Megatron-Core's
-/// overlap_moe_expert_parallel_comm needs the interleaved schedule, DualPipe is built for it.
-bool overlaps_expert_exchange(const Run& run) noexcept {
-  return run.parallel.virtual_pipeline > 1 || run.parallel.schedule == ScheduleKind::dualpipe;
-}
-
 /// What of a call's time the pass waits for.
 double exposed_share(const Run& run, const LayerCollective<double>& call, double seconds, double hides_behind_s,
                      bool backward) noexcept {
@@ -34,8 +28,9 @@ double exposed_share(const Run& run, const LayerCollective<double>& call, double
     case CollectiveName::cp_send: return std::max(0.0, seconds - hides_behind_s);
     // Interleaved with compute: hidden up to that, never more.
     case CollectiveName::ep_all_to_all:
-      return overlaps_expert_exchange(run) ? seconds - std::min(seconds, hides_behind_s) * timing.expert_hidden
-                                           : seconds;
+      return overlaps_expert_exchange(run.parallel.schedule)
+                 ? seconds - std::min(seconds, hides_behind_s) * timing.expert_hidden
+                 : seconds;
     default: return seconds;
   }
 }
@@ -275,6 +270,11 @@ void build_ends(const Run& run, EstimateWorkspace& w) noexcept {
 }
 
 }  // namespace
+
+bool overlaps_expert_exchange(ScheduleKind schedule) noexcept {
+  return schedule == ScheduleKind::interleaved || schedule == ScheduleKind::dualpipe ||
+         schedule == ScheduleKind::dualpipe_v;
+}
 
 double layer_call_seconds(const Run& run, const Topology& topology, const LayerCollective<double>& call,
                           double top_k) noexcept {

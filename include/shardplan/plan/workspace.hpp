@@ -148,6 +148,11 @@ double gradient_reduce_start(const Run& run, const EstimateWorkspace& w, std::si
 StepTimeline step_timeline(const Run& run, EstimateWorkspace& w);
 
 // The steps of an estimate, in order; each reads what the ones before it filled in.
+/// Whether another chunk's or direction's compute runs beside a layer's expert exchange: Megatron-Core's
+/// overlap_moe_expert_parallel_comm needs the interleaved schedule, DualPipe is built for it. Other schedules of
+/// several chunks run them one after another.
+bool overlaps_expert_exchange(ScheduleKind schedule) noexcept;
+
 void build_units(const Run& run, EstimateWorkspace& w) noexcept;
 void build_stages(const Run& run, EstimateWorkspace& w) noexcept;
 void run_pipeline(const Run& run, EstimateWorkspace& w, Estimate& out) noexcept;
