@@ -24,11 +24,14 @@ std::string change_text(double from, double to) { return fmt::format("{:+.1f}%",
 /// "TP4+SP PP4x5 DP8 ZeRO-1, mbs 2, zb-v": a layout in words.
 std::string choice_words(const SearchReport& report, const SearchRow& row) {
   std::string words = layout_text(row.run);
-  if (report.gpus_vary || row.run.num_gpus != report.base.num_gpus) {
-    words = fmt::format("{} GPUs: {}", count_text(row.run.num_gpus), words);
+  const int gpus = row.run.num_gpus;
+  const bool named = words == "1 GPU";
+  if (!named && (report.gpus_vary || gpus != report.base.num_gpus)) {
+    words = fmt::format("{} {}: {}", count_text(gpus), gpus == 1 ? "GPU" : "GPUs", words);
   }
   if (row.run.parallel.pipeline > 1) words += fmt::format(" {}", name(row.run.parallel.schedule));
   words += fmt::format(" mbs {}", row.run.training.micro_batch_size);
+  if (report.attention_varies) words += fmt::format(" {}", name(row.run.training.attention));
   const std::string recompute = recompute_text(row.run.training.recompute);
   if (!recompute.empty()) words += " recompute " + recompute;
   const std::string offload = offload_words(row.run.training.offload);

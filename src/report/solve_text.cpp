@@ -60,7 +60,10 @@ std::string solve_text(const plan::SolveAnswer& answer, const Style& style, bool
   Text head = Text(value, Role::heading);
   const bool required = answer.run.require.max_step_s || answer.run.require.min_mfu ||
                         answer.run.require.min_headroom_gib || answer.run.require.max_bubble;
-  if (!solution.next && answer.largest) {
+  if (!solution.next && answer.largest && answer.listed) {
+    head += Text(fmt::format("  largest legal {}, and it {}: {}", answer.word, required ? "holds" : "fits",
+                             need_text(answer, style.units)));
+  } else if (!solution.next && answer.largest) {
     head += Text(fmt::format("  no limit up to {}: {}", answer.limit, need_text(answer, style.units)));
   } else {
     std::string words = fmt::format("  {} {} that {}", goal, answer.word, required ? "holds" : "fits");

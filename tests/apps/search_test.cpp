@@ -68,7 +68,10 @@ const std::vector<std::string>& lines() {
   static const std::vector<std::string> all = {
       "search " + config("llama-3.1-70b-128xh100") + " --top 4",
       "search " + config("llama-3.1-70b-128xh100") + " --schedule 1f1b,interleaved --fsdp null --top 3 --pareto",
+      "search " + config("llama-3.1-70b-128xh100") + " --tp 4,8 --fsdp full_shard --schedule 1f1b --top 3",
+      "search " + config("llama-3.1-70b-128xh100") + " --tp 4 --cp 1 --mbs 2 --schedule 1f1b --top 3",
       "search " + config("llama-3.1-8b-128xh100-fsdp2") + " --top 3",
+      "search " + config("llama-3.1-8b-128xh100-fsdp2") + " --tp 2 --dp 64 --recompute none --top 3",
       "search " + config("mixtral-8x7b-64xh100") + " --top 3",
       "search " + config("opt-13b-zero-offload-1xv100") + " --top 3",
       "search " + config("llama-3.1-8b-lora-1x4090") + " --top 3",

@@ -45,7 +45,8 @@ struct SearchReport {
   std::vector<Sensitivity> sensitivity;
   std::vector<WayToFit> ways;
   std::string use;         ///< flags that turn the run as stated into the best one
-  bool gpus_vary = false;  ///< the number of GPUs is a variable
+  bool gpus_vary = false;  ///< several numbers of GPUs were asked for
+  bool attention_varies = false;
   bool framework_stated = true;
   bool batch_stated = true;
 };
