@@ -218,6 +218,8 @@ Outcome run_search(const Arguments& arguments, const OutputStyle& style) {
   const std::optional<std::string_view> term = arguments.value("explain");
   const bool brief = style.quiet || term || Interrupt::pressed().load();
   if (report.best.empty()) {
+    const bool illegal = report.result.complete && report.result.counts.layouts == 0;
+    if (illegal) report.refusals = refusals(input);
     if (!brief && report.result.complete) report.ways = ways_to_fit(input, options);
   } else {
     constexpr std::size_t most_neighbours = 6;
