@@ -64,7 +64,6 @@ Lever fsdp_lever(const Draft& draft, Fsdp mode, std::string_view reason, Framewo
   const bool drop_zero = draft.given.has(Field::zero_stage);
   const bool state = keep != Framework::fsdp && !draft.given.has(Field::framework);
   std::string flags = fmt::format("--fsdp {}", name(mode));
-  if (drop_zero) flags += " --set parallel.zero_stage=null";
   if (state) flags += fmt::format(" --framework {}", name(keep));
   FieldSet fields(Field::fsdp);
   if (state) fields.add(Field::framework);

@@ -45,8 +45,17 @@ Result<std::vector<std::int64_t>> parse_integers(std::string_view flag, std::str
                                         "for example 4, 1,2,4,8, 1..8, 64..1024*2 or 8..64+8"));
       continue;
     }
-    if (range.first < least || range.last > largest) {
-      result.problems.push_back(problem(fmt::format("{}: {} is out of range ({} to 2^40)", flag, item, least), {}));
+    if (range.first < least) {
+      const bool single = range.first == range.last;
+      const std::string what =
+          single ? fmt::format("{}", item) : fmt::format("\"{}\" starts at {}, which", item, range.first);
+      const std::string way =
+          single || range.multiplies ? std::string() : fmt::format("for example {}..{}", least, range.last);
+      result.problems.push_back(problem(fmt::format("{}: {} is below {}, the least value", flag, what, least), way));
+      continue;
+    }
+    if (range.last > largest) {
+      result.problems.push_back(problem(fmt::format("{}: {} is above 2^40", flag, item), {}));
       continue;
     }
     for (std::int64_t value = range.first; value <= range.last && result.value.size() <= most_numbers;) {

@@ -189,7 +189,8 @@ Outcome run_search(const Arguments& arguments, const OutputStyle& style) {
   report.objective = options.objective;
   report.base = input.read.run;
   report.base.num_gpus = input.space.num_gpus.front();
-  report.gpus_vary = input.space.num_gpus.size() > 1;
+  report.gpus_vary = input.gpus_vary;
+  report.attention_varies = input.space.attention && input.space.attention->size() > 1;
   report.framework_stated =
       std::none_of(input.input.overrides.begin(), input.input.overrides.end(),
                    [](const io::Override& o) { return o.pointer == "/training/framework" && o.flag.empty(); });
@@ -217,6 +218,8 @@ Outcome run_search(const Arguments& arguments, const OutputStyle& style) {
   const std::optional<std::string_view> term = arguments.value("explain");
   const bool brief = style.quiet || term || Interrupt::pressed().load();
   if (report.best.empty()) {
+    const bool illegal = report.result.complete && report.result.counts.layouts == 0;
+    if (illegal) report.refusals = refusals(input);
     if (!brief && report.result.complete) report.ways = ways_to_fit(input, options);
   } else {
     constexpr std::size_t most_neighbours = 6;

@@ -419,6 +419,7 @@ SearchInput read_search_input(const Arguments& arguments) {
     }
     input.space.num_gpus = {base.first().run.num_gpus};
   }
+  input.gpus_vary = input.space.num_gpus.size() > 1;
   drop_broken_nodes(input.space, input.read.run.cluster.gpus_per_node);
   if (input.space.num_gpus.empty()) {
     input.problems = usage_problem("--gpus: no number of the range is whole nodes",

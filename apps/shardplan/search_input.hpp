@@ -16,6 +16,7 @@ struct SearchInput {
   io::ReadRun read;    ///< of it with the least layout
   plan::Draft base;    ///< for plan::search
   plan::SearchSpace space;
+  bool gpus_vary = false;             ///< several numbers of GPUs were asked for, whole nodes or not
   std::optional<io::ReadRun> stated;  ///< the run as stated, where it is a legal one
   std::vector<std::string> notes;
   Diagnostics problems;

@@ -255,7 +255,6 @@ std::string use_line(const Arguments& arguments, const SearchInput& input, const
       flags.find("--schedule") == std::string::npos) {
     add(fmt::format("--schedule {}", name(choice.schedule)));
   }
-  if (choice.fsdp != Fsdp::none && given.has(Field::zero_stage)) add("--set parallel.zero_stage=null");
   if (choice.fsdp == Fsdp::none && given.has(Field::fsdp)) add("--set parallel.fsdp=null");
   if (choice.shard_group == 0 && given.has(Field::shard_group)) add("--set parallel.shard_group=null");
   const std::int64_t layers = input.base.run.model.layers();

@@ -1,8 +1,10 @@
 // `shardplan solve FIELD`: the largest, or smallest, value of one field that still fits, all else fixed.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <sstream>
 
@@ -104,11 +106,11 @@ Solved solve_by(Trials& trials, const SolveField& asked) {
 }
 
 /// The field of a run, with the directions that the command line gives it.
-Result<SolveField> asked_field(const std::string& word, const io::ReadRun& start, const Arguments& arguments) {
+SolveField asked_field(std::string_view pointer, const io::ReadRun& start, const Arguments& arguments) {
   const bool batch_stated = start.draft.given.has(Field::global_batch_size) || start.draft.microbatches > 0;
-  Result<SolveField> field = solve_field(word, start.run, batch_stated);
-  if (arguments.has("largest")) field.value.largest = true;
-  if (arguments.has("smallest")) field.value.largest = false;
+  SolveField field = solve_field(pointer, start.run, batch_stated);
+  if (arguments.has("largest")) field.largest = true;
+  if (arguments.has("smallest")) field.largest = false;
   return field;
 }
 
@@ -128,10 +130,11 @@ std::optional<plan::Otherwise> solve_otherwise(io::RunInput input, const std::st
   input.overrides.insert(input.overrides.end(), overrides.value.begin(), overrides.value.end());
   const io::ReadRun start = io::read_run(input, catalog::builtin_catalog());
   if (start.run.model.kinds.empty()) return std::nullopt;
-  const Result<SolveField> field = asked_field(arguments.words.front(), start, arguments);
-  if (!field.ok()) return std::nullopt;
-  Trials trials(std::move(input), field.value);
-  return plan::Otherwise{flags, solve_by(trials, field.value).solution.value};
+  const std::optional<std::string> pointer = solve_pointer(arguments.words.front());
+  if (!pointer) return std::nullopt;
+  const SolveField field = asked_field(*pointer, start, arguments);
+  Trials trials(std::move(input), field);
+  return plan::Otherwise{flags, solve_by(trials, field).solution.value};
 }
 
 /// Changes worth knowing beside the answer: what recomputation gained, or with what a value holds where none does.
@@ -149,6 +152,30 @@ std::vector<plan::Otherwise> otherwise_of(const io::RunInput& input, const plan:
     if (other && other->value) list.push_back(std::move(*other));
   }
   return list;
+}
+
+/// Why no value is legal. To leave out what is solved for is no way out of it.
+Diagnostics refused_values(Diagnostics problems) {
+  constexpr std::string_view either = ", or ";
+  for (Diagnostic& problem : problems) {
+    std::string ways;
+    std::string_view rest = problem.way_out;
+    while (!rest.empty()) {
+      const std::string_view way = rest.substr(0, rest.find(either));
+      rest.remove_prefix(std::min(way.size() + either.size(), rest.size()));
+      if (way.rfind("leave solve out", 0) == 0) continue;
+      ways += fmt::format("{}{}", ways.empty() ? std::string_view() : either, way);
+    }
+    problem.way_out = ways;
+  }
+  return problems;
+}
+
+/// "solve run.json": the word is a file, so that it is the field that is missing.
+bool is_file(const std::string& word) {
+  std::error_code error;
+  return word == "-" || std::filesystem::is_regular_file(word, error) ||
+         (word.size() > 5 && word.compare(word.size() - 5, 5, ".json") == 0);
 }
 
 Result<io::RunInput> read_input(const Arguments& arguments) {
@@ -188,23 +215,25 @@ Outcome run_solve(const Arguments& arguments, const OutputStyle& style) {
   if (style.format == Format::csv || style.format == Format::markdown) {
     return usage_problem(fmt::format("solve has no {} form", name(style.format)), "--format text or json");
   }
-  if (arguments.words.empty()) {
-    return usage_problem("solve needs a field: seq, mbs, gbs, gpus, layers, lora-rank ..",
-                         "for example shardplan solve seq run.json");
+  const bool no_field = arguments.words.size() == 1 && is_file(arguments.words.front());
+  if (arguments.words.empty() || no_field) {
+    return usage_problem(
+        fmt::format("solve needs a FIELD{}: {}", no_field ? " before " + arguments.words.front() : "",
+                    fmt::join(solve_words(), ", ")),
+        fmt::format("for example shardplan solve seq {}", no_field ? arguments.words.front() : "run.json"));
   }
   if (arguments.has("largest") && arguments.has("smallest")) {
     return usage_problem("--largest and --smallest ask for opposite things");
   }
+  const std::string& word = arguments.words.front();
+  if (Diagnostics problems = solve_field_problems(word); !problems.empty()) return rejected(std::move(problems));
   const Interrupt interrupt;
   Result<io::RunInput> input = read_input(arguments);
   if (!input.ok()) return rejected(std::move(input.problems));
 
-  const std::string& word = arguments.words.front();
   const std::optional<std::string> pointer = solve_pointer(word);
-  if (pointer) {
-    if (const GivenFlag* given = flag_of_field(arguments, *pointer)) {
-      return usage_problem(fmt::format("--{} states {}, which is to be solved for", given->flag->name, *pointer));
-    }
+  if (const GivenFlag* given = flag_of_field(arguments, *pointer)) {
+    return usage_problem(fmt::format("--{} states {}, which is to be solved for", given->flag->name, *pointer));
   }
   // What the run is apart from the field: problems of the field itself, and those that follow from it, come and go with
   // its value.
@@ -212,16 +241,15 @@ Outcome run_solve(const Arguments& arguments, const OutputStyle& style) {
   const bool unreadable = start.draft.unusable.has(Field::model) || start.draft.unusable.has(Field::cluster) ||
                           (start.run_json.empty() && start.run.model.kinds.empty());
   if (unreadable) return rejected(std::move(start.problems));
-  Result<SolveField> field = asked_field(word, start, arguments);
-  if (!field.ok()) return rejected(std::move(field.problems));
+  const SolveField asked = asked_field(*pointer, start, arguments);
 
-  const SolveField& asked = field.value;
   Trials trials(input.value, asked);
   plan::SolveAnswer answer;
   answer.field = asked.pointer;
   answer.word = asked.word;
   answer.largest = asked.largest;
   answer.limit = asked.limit;
+  answer.listed = !asked.values.values.empty();
   Solved solved = solve_by(trials, asked);
   answer.step = solved.step;
   answer.solution = solved.solution;
@@ -232,7 +260,7 @@ Outcome run_solve(const Arguments& arguments, const OutputStyle& style) {
     return outcome;
   }
   if (!answer.solution.value && !answer.solution.next) {
-    if (!trials.refused().empty()) return rejected(trials.refused());
+    if (!trials.refused().empty()) return rejected(refused_values(trials.refused()));
     return usage_problem(fmt::format("solve: {} has no value to try", asked.pointer));
   }
   Outcome outcome;

@@ -1,6 +1,7 @@
 #include "solve_field.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -134,30 +135,37 @@ std::optional<std::string> solve_pointer(std::string_view field) {
   return std::nullopt;
 }
 
-Result<SolveField> solve_field(std::string_view word, const Run& run, bool batch_stated) {
-  Result<SolveField> result;
-  const std::optional<std::string> pointer = solve_pointer(word);
-  const auto complain = [&](std::string message, std::string way_out) {
-    result.problems = usage_problem(std::move(message), std::move(way_out)).problems;
-  };
-  if (!pointer) {
-    complain(fmt::format("solve: unknown field \"{}\"{}", word, io::did_you_mean(word, io::field_words())),
-             "a field is seq_length, training.seq_length, /training/seq_length or a flag's name without dashes");
-    return result;
+std::vector<std::string_view> solve_words() {
+  std::vector<std::string_view> words = {"layers"};
+  for (const Field field : numeric_fields) {
+    const std::string_view flag = io::flag_of(name(field));
+    words.push_back(flag.empty() ? name(field).substr(name(field).rfind('/') + 1) : flag);
   }
-  const bool of_model = pointer->rfind("/model/", 0) == 0;
+  return words;
+}
+
+Diagnostics solve_field_problems(std::string_view word) {
+  const std::optional<std::string> pointer = solve_pointer(word);
+  if (!pointer) {
+    return usage_problem(fmt::format("solve: unknown field \"{}\"{}", word, io::did_you_mean(word, io::field_words())),
+                         "a field is seq_length, training.seq_length, /training/seq_length or a flag's name without "
+                         "dashes")
+        .problems;
+  }
   const bool known =
       std::any_of(numeric_fields.begin(), numeric_fields.end(), [&](Field field) { return name(field) == *pointer; });
-  if (!known && !of_model) {
-    complain(fmt::format("solve: {} is not a whole number that can be solved for", *pointer),
-             "for example seq, mbs, gbs, gpus, layers, lora-rank, tp, pp, cp, ep, zero");
-    return result;
-  }
-  SolveField& field = result.value;
-  field.pointer = *pointer;
-  field.word = pointer->substr(pointer->rfind('/') + 1);
+  if (known || pointer->rfind("/model/", 0) == 0) return {};
+  return usage_problem(fmt::format("solve: {} is not a whole number that can be solved for", *pointer),
+                       fmt::format("a field of the model or one of {}", fmt::join(solve_words(), ", ")))
+      .problems;
+}
+
+SolveField solve_field(std::string_view pointer, const Run& run, bool batch_stated) {
+  SolveField field;
+  field.pointer = pointer;
+  field.word = field.pointer.substr(field.pointer.rfind('/') + 1);
   set_known(run, batch_stated, field);
-  return result;
+  return field;
 }
 
 }  // namespace shardplan::cli

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "command.hpp"
 #include "shardplan/core/run.hpp"
@@ -24,8 +25,15 @@ struct SolveField {
 /// A pointer, a dotted path, a flag's name, "layers", or the last word of a field: "seq_length".
 std::optional<std::string> solve_pointer(std::string_view field);
 
+/// What can be solved for besides the model's fields, as flags' names: "layers", "gpus", "tp".
+std::vector<std::string_view> solve_words();
+
+/// Why a word is no field that can be solved for; empty where it is one.
+Diagnostics solve_field_problems(std::string_view field);
+
 /// The values of a field for a run: those that its layout can have where that follows from the run, so that they are
-/// legal. `run`: resolved, not necessarily legal. `batch_stated`: whether global_batch_size was.
-Result<SolveField> solve_field(std::string_view field, const Run& run, bool batch_stated);
+/// legal. `pointer`: of a field without problems. `run`: resolved, not necessarily legal. `batch_stated`: whether
+/// global_batch_size was.
+SolveField solve_field(std::string_view pointer, const Run& run, bool batch_stated);
 
 }  // namespace shardplan::cli

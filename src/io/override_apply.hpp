@@ -2,7 +2,9 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "shardplan/core/diagnostic.hpp"
 #include "shardplan/io/overrides.hpp"
@@ -21,6 +23,11 @@ nlohmann::json override_value(const Override& change);
 
 /// Sets the field, making objects on the way; a problem where a list has no such place.
 void apply_override(nlohmann::json& root, const Override& change, Diagnostics& problems);
+
+/// zero_stage and fsdp exclude each other: a flag for one takes the place of what the file says of the other, with a
+/// note. Not where the framework is torch's fsdp, whose sharding no zero_stage replaces. `root`: overridden.
+void drop_other_sharding(nlohmann::json& root, const std::vector<Override>& overrides, std::string_view file,
+                         std::vector<std::string>& notes);
 
 /// The member at a pointer, or nullptr.
 const nlohmann::json* find_pointer(const nlohmann::json& root, std::string_view pointer);

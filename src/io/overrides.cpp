@@ -174,4 +174,31 @@ void erase_pointer(nlohmann::json& root, std::string_view pointer) {
   if (parent != nullptr && parent->is_object()) parent->erase(pointer_tokens(pointer.substr(slash)).front());
 }
 
+void drop_other_sharding(nlohmann::json& root, const std::vector<Override>& overrides, std::string_view file,
+                         std::vector<std::string>& notes) {
+  struct Pair {
+    std::string_view asked, other, words;
+  };
+  constexpr std::array pairs = {Pair{"/parallel/fsdp", "/parallel/zero_stage", "parallel.zero_stage"},
+                                Pair{"/parallel/zero_stage", "/parallel/fsdp", "parallel.fsdp"}};
+  for (const Pair& pair : pairs) {
+    const auto last_of = [&](std::string_view pointer) {
+      return std::find_if(overrides.rbegin(), overrides.rend(),
+                          [&](const Override& change) { return is_inside(pointer, change.pointer); });
+    };
+    const auto change = last_of(pair.asked);
+    const bool flag = change != overrides.rend() && !change->flag.empty();
+    const nlohmann::json* asked = find_pointer(root, pair.asked);
+    const nlohmann::json* other = find_pointer(root, pair.other);
+    if (!flag || last_of(pair.other) != overrides.rend() || asked == nullptr || asked->is_null()) continue;
+    if (other == nullptr || other->is_null()) continue;
+    const nlohmann::json* framework = find_pointer(root, "/training/framework");
+    if (pair.other == "/parallel/fsdp" && framework != nullptr && *framework == "fsdp") continue;
+    notes.push_back(
+        fmt::format("{} {} of {} is dropped, since {} takes its place", pair.words, other->dump(), file, change->flag));
+    erase_pointer(root, pair.other);
+    return;
+  }
+}
+
 }  // namespace shardplan::io

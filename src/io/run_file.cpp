@@ -47,6 +47,7 @@ class Reader {
     remove_unknown_fields(root_, file_, result_.problems);
     drop_derived_data();
     apply_overrides();
+    drop_other_sharding(root_, input_.overrides, file_, result_.notes);
     read_sections();
     complete();
     finish();

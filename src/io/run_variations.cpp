@@ -40,6 +40,20 @@ bool changes_field(std::span<const Override> changes, Field field) {
                      [&](const Override& change) { return change.pointer == name(field); });
 }
 
+/// drop_other_sharding() of a draft.
+void follow_sharding(std::span<const Override> changes, const std::vector<Override>& of_base, plan::Draft& draft) {
+  const auto states = [&](Field field) {
+    const auto here = [&](const Override& change) { return is_inside(name(field), change.pointer); };
+    return std::any_of(changes.begin(), changes.end(), here) || std::any_of(of_base.begin(), of_base.end(), here);
+  };
+  const bool fsdp = states(Field::fsdp);
+  const bool zero = states(Field::zero_stage);
+  plan::FieldSet& given = draft.given;
+  const bool torch = given.has(Field::framework) && draft.run.training.framework == Framework::fsdp;
+  if (fsdp && !zero && given.has(Field::fsdp)) given.remove(Field::zero_stage);
+  if (zero && !fsdp && given.has(Field::zero_stage) && !torch) given.remove(Field::fsdp);
+}
+
 /// {"training": {"seq_length": 4096}} for /training/seq_length
 json nested(const std::vector<std::string>& tokens, json value) {
   for (auto token = tokens.rbegin(); token != tokens.rend(); ++token) value = json{{*token, std::move(value)}};
@@ -96,6 +110,7 @@ void RunVariations::follow(std::span<const Override> changes, plan::Draft& draft
   if (layout && !changes_field(changes, Field::data) && !changes_field(base_.overrides, Field::data)) {
     draft.given.remove(Field::data);
   }
+  follow_sharding(changes, base_.overrides, draft);
   Training& training = draft.run.training;
   if (!draft.given.has(Field::framework)) training.framework = plan::default_framework(draft);
   if (!draft.given.has(Field::stack) && training.framework != training.stack.framework) {

@@ -183,14 +183,17 @@ std::string ways_out_text(const std::vector<WayOut>& ways, const Statement& stat
                           const std::function<bool(const WayOut&)>& helps) {
   constexpr int most_ways = 2;
   std::string text;
+  std::vector<std::string> said;
   int shown = 0;
   for (WayOut way : ways) {
     std::string one = way.words;
     if (!way.settings.empty()) {
       if (shown == most_ways || !changes(way, statement) || !helps_with_stack(way, statement, helps)) continue;
-      ++shown;
       one = on_command_line ? as_flags(way, statement) : as_fields(way, statement);
       if (!way.words.empty()) one += fmt::format(" ({})", way.words);
+      if (std::find(said.begin(), said.end(), one) != said.end()) continue;  // two ways may come to the same flag
+      said.push_back(one);
+      ++shown;
     }
     text += (text.empty() ? "" : ", or ") + one;
   }

@@ -96,6 +96,28 @@ Solution solve(const SolveValues& values, bool largest, bool monotone, const std
   return solution;
 }
 
+namespace {
+
+/// Of two numbers that differ the first, with as many digits as tell them apart. `text`: (number, digits more).
+template <class Text>
+std::string apart(double actual, double limit, const Text& text) {
+  constexpr int most = 12;
+  int more = 0;
+  while (more < most && text(actual, more) == text(limit, more)) ++more;
+  return text(actual, more);
+}
+
+std::string percent_apart(double actual, double limit) {
+  return apart(100 * actual, 100 * limit,
+               [](double value, int more) { return fmt::format("{:.{}f}%", value, 1 + more); });
+}
+
+std::string number_apart(double actual, double limit) {
+  return apart(actual, limit, [](double value, int more) { return fmt::format("{:.{}g}", value, 4 + more); });
+}
+
+}  // namespace
+
 std::string missed(const Run& run, const Estimate& estimate) {
   std::string words;
   const auto add = [&](const std::string& what) { words += (words.empty() ? "" : ", ") + what; };
@@ -111,25 +133,32 @@ std::string missed(const Run& run, const Estimate& estimate) {
   } else if (!estimate.fits) {
     add("too much for the host");
   } else if (require.min_headroom_gib && headroom < *require.min_headroom_gib) {
-    add(fmt::format("{} free, below min_headroom_gib {:g}", size(estimate.headroom_bytes), *require.min_headroom_gib));
+    const std::string free = headroom < 0.1 ? size(estimate.headroom_bytes)
+                                            : apart(headroom, *require.min_headroom_gib, [](double value, int more) {
+                                                return fmt::format("{:.{}f} GiB", value, 2 + more);
+                                              });
+    add(fmt::format("{} free, below min_headroom_gib {:.10g}", free, *require.min_headroom_gib));
   }
   if (require.min_mfu && t.mfu < *require.min_mfu) {
-    add(fmt::format("MFU {:.1f}%, below min_mfu {:.1f}%", 100 * t.mfu, 100 * *require.min_mfu));
+    add(fmt::format("MFU {}, below min_mfu {:.10g}%", percent_apart(t.mfu, *require.min_mfu), 100 * *require.min_mfu));
   }
   if (require.max_bubble && estimate.pipeline.bubble_fraction > *require.max_bubble) {
-    add(fmt::format("bubble {:.1f}%, above max_bubble {:.1f}%", 100 * estimate.pipeline.bubble_fraction,
-                    100 * *require.max_bubble));
+    add(fmt::format("bubble {}, above max_bubble {:.10g}%",
+                    percent_apart(estimate.pipeline.bubble_fraction, *require.max_bubble), 100 * *require.max_bubble));
   }
   if (require.max_step_s && estimate.time.step_s > *require.max_step_s) {
-    add(fmt::format("step {:.4g} s, above max_step_s {:g}", estimate.time.step_s, *require.max_step_s));
+    add(fmt::format("step {} s, above max_step_s {:.10g}", number_apart(estimate.time.step_s, *require.max_step_s),
+                    *require.max_step_s));
   }
   if (require.min_tokens_per_s_per_gpu && t.tokens_per_s_per_gpu < *require.min_tokens_per_s_per_gpu) {
-    add(fmt::format("{:.4g} tokens/s/GPU, below min_tokens_per_s_per_gpu {:g}", t.tokens_per_s_per_gpu,
+    add(fmt::format("{} tokens/s/GPU, below min_tokens_per_s_per_gpu {:.10g}",
+                    number_apart(t.tokens_per_s_per_gpu, *require.min_tokens_per_s_per_gpu),
                     *require.min_tokens_per_s_per_gpu));
   }
   if (require.max_gpu_hours_per_1e12_tokens && t.gpu_hours_per_1e12_tokens > *require.max_gpu_hours_per_1e12_tokens) {
-    add(fmt::format("{:.4g} GPU-hours per 1e12 tokens, above max_gpu_hours_per_1e12_tokens {:g}",
-                    t.gpu_hours_per_1e12_tokens, *require.max_gpu_hours_per_1e12_tokens));
+    add(fmt::format("{} GPU-hours per 1e12 tokens, above max_gpu_hours_per_1e12_tokens {:.10g}",
+                    number_apart(t.gpu_hours_per_1e12_tokens, *require.max_gpu_hours_per_1e12_tokens),
+                    *require.max_gpu_hours_per_1e12_tokens));
   }
   return words;
 }

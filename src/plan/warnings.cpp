@@ -46,9 +46,10 @@ std::string way_to_shard(const Run& run) {
     case Framework::textbook: return "--zero 3 shards them";
     case Framework::deepspeed: return pipeline ? "a larger --tp or --pp splits them" : "--zero 3 shards them";
     case Framework::megatron:
-      return run.parallel.zero_stage > 0 || run.parallel.fsdp != Fsdp::none
-                 ? "a larger --tp or --pp splits them, --fsdp full_shard --framework megatron in place of --zero "
-                   "shards them"
+      return run.parallel.zero_stage > 0
+                 ? "a larger --tp or --pp splits them; --fsdp full_shard --framework megatron shards them (zero_stage "
+                   "1 "
+                   "keeps them whole, Megatron-FSDP takes its place)"
                  : "a larger --tp or --pp splits them, --fsdp full_shard --framework megatron shards them";
     default: return "--fsdp full_shard --framework fsdp shards them";
   }

@@ -66,6 +66,7 @@ Table search_table(const SearchReport& report, const std::vector<SearchRow>& row
   const bool pipelined = any(rows, [](const SearchRow& r) { return r.run.parallel.pipeline > 1; });
   const bool recompute =
       any(rows, [](const SearchRow& r) { return r.run.training.recompute.mode != RecomputeMode::none; });
+  const bool attention = report.attention_varies;
   const bool offload = any(rows, [](const SearchRow& r) { return !offload_words(r.run.training.offload).empty(); });
   const bool tensor = any(rows, [](const SearchRow& r) { return r.run.parallel.tensor > 1; });
   const bool price = any(rows, [](const SearchRow& r) { return r.estimate.throughput.has_price; }) &&
@@ -82,6 +83,7 @@ Table search_table(const SearchReport& report, const std::vector<SearchRow>& row
   if (pipelined) columns.push_back({"schedule", Align::left, {}, 4});
   columns.push_back({"states", Align::left, {}, 3});
   if (recompute) columns.push_back({"recompute", Align::left, {}, 2});
+  if (attention) columns.push_back({"attention", Align::left, {}, 2});
   if (offload) columns.push_back({"offload", Align::left, {}, 1});
   columns.push_back({"peak", Align::right, unit});
   columns.push_back({"free", Align::right});
@@ -111,6 +113,7 @@ Table search_table(const SearchReport& report, const std::vector<SearchRow>& row
       const std::string words = recompute_text(row.run.training.recompute);
       cells.emplace_back(words.empty() ? "none" : words);
     }
+    if (attention) cells.emplace_back(std::string(name(row.run.training.attention)));
     if (offload) cells.emplace_back(offload_letters(row.run.training.offload));
     cells.emplace_back(size_text(e.peak_bytes, style.units, 1));
     const bool tight = is_tight_row(row);

@@ -24,11 +24,14 @@ std::string change_text(double from, double to) { return fmt::format("{:+.1f}%",
 /// "TP4+SP PP4x5 DP8 ZeRO-1, mbs 2, zb-v": a layout in words.
 std::string choice_words(const SearchReport& report, const SearchRow& row) {
   std::string words = layout_text(row.run);
-  if (report.gpus_vary || row.run.num_gpus != report.base.num_gpus) {
-    words = fmt::format("{} GPUs: {}", count_text(row.run.num_gpus), words);
+  const int gpus = row.run.num_gpus;
+  const bool named = words == "1 GPU";
+  if (!named && (report.gpus_vary || gpus != report.base.num_gpus)) {
+    words = fmt::format("{} {}: {}", count_text(gpus), gpus == 1 ? "GPU" : "GPUs", words);
   }
   if (row.run.parallel.pipeline > 1) words += fmt::format(" {}", name(row.run.parallel.schedule));
   words += fmt::format(" mbs {}", row.run.training.micro_batch_size);
+  if (report.attention_varies) words += fmt::format(" {}", name(row.run.training.attention));
   const std::string recompute = recompute_text(row.run.training.recompute);
   if (!recompute.empty()) words += " recompute " + recompute;
   const std::string offload = offload_words(row.run.training.offload);
@@ -131,33 +134,69 @@ std::vector<Text> term_lines(const SearchReport& report, const WhyNot& why, cons
   return lines;
 }
 
-std::string rule_words(plan::Rule rule) {
+/// What a rule refuses, after a count: "73 expert parallelism of a dense model".
+std::string_view rule_words(plan::Rule rule) {
+  using plan::Rule;
   switch (rule) {
-    case plan::Rule::tensor_heads: return "attention heads % TP";
-    case plan::Rule::tensor_kv_heads: return "KV heads % TP";
-    case plan::Rule::tensor_intermediate: return "MLP width % TP";
-    case plan::Rule::pipeline_layers: return "more stages than layers";
-    case plan::Rule::virtual_layers: return "layers % (PP x V)";
-    case plan::Rule::expert_count: return "experts % EP";
-    case plan::Rule::expert_tensor_width: return "expert width % ETP";
-    case plan::Rule::expert_world: return "GPUs % (EP x ETP x PP)";
-    case plan::Rule::world_multiple: return "GPUs % (TP x PP x CP)";
-    case plan::Rule::sequence_context: return "sequence % (2 CP)";
-    case plan::Rule::sequence_tensor: return "sequence % (CP x TP)";
-    case plan::Rule::context_heads: return "heads % (TP x CP)";
-    case plan::Rule::context_framework: return "context parallelism that DeepSpeed has not";
-    case plan::Rule::batch_multiple: return "batch % (mbs x DP)";
-    case plan::Rule::schedule_microbatches: return "microbatches that the schedule cannot run";
-    case plan::Rule::schedule_shape: return "stages or chunks that the schedule cannot have";
-    case plan::Rule::schedule_framework: return "schedules that the framework has not";
-    case plan::Rule::offload_optimizer: return "offload of a whole optimizer";
-    case plan::Rule::offload_parameters: return "offload of whole parameters";
-    case plan::Rule::offload_pair: return "offload of one without the other";
-    case plan::Rule::zero_framework: return "ZeRO stages that the framework has not";
-    case plan::Rule::zero_pipeline: return "ZeRO-2/3 in DeepSpeed's pipeline";
-    case plan::Rule::node_shape: return "broken nodes";
-    default: return std::string(name(rule));
+    case Rule::cluster_size: return "more GPUs than the cluster has";
+    case Rule::node_shape: return "broken nodes";
+    case Rule::framework_degrees: return "degrees that the framework does not split by";
+    case Rule::single_node: return "GPUs beyond the one process of dp";
+    case Rule::stack_framework: return "a stack of another framework";
+    case Rule::tensor_heads: return "attention heads % TP";
+    case Rule::tensor_kv_heads: return "KV heads % TP";
+    case Rule::tensor_intermediate: return "MLP width % TP";
+    case Rule::experts_missing: return "expert parallelism of a model without experts";
+    case Rule::expert_count: return "experts % EP";
+    case Rule::expert_tensor_missing: return "expert tensor parallelism of a model without experts";
+    case Rule::expert_tensor_width: return "expert width % ETP";
+    case Rule::moe_options: return "options of experts in a model without";
+    case Rule::virtual_alone: return "virtual stages without a pipeline";
+    case Rule::virtual_framework: return "virtual stages that the framework has not";
+    case Rule::layers_list_length: return "layers_per_stage of another length";
+    case Rule::layers_list_sum: return "layers_per_stage of another sum";
+    case Rule::layers_list_chunks: return "a stage's layers % V";
+    case Rule::layers_list_empty: return "stages without layers";
+    case Rule::pipeline_layers: return "more stages than layers";
+    case Rule::virtual_layers: return "layers % (PP x V)";
+    case Rule::world_product: return "TP x PP x CP x DP that is not the GPUs";
+    case Rule::world_multiple: return "GPUs % (TP x PP x CP)";
+    case Rule::expert_world: return "GPUs % (EP x ETP x PP)";
+    case Rule::zero_and_fsdp: return "ZeRO beside FSDP";
+    case Rule::zero_framework: return "ZeRO stages that the framework has not";
+    case Rule::fsdp_framework: return "FSDP that the framework has not";
+    case Rule::zero_pipeline: return "ZeRO-2/3 in DeepSpeed's pipeline";
+    case Rule::grad_sync_zero: return "grad_sync that the ZeRO stage has not";
+    case Rule::zeropp_stage: return "ZeRO++ outside DeepSpeed's ZeRO-3";
+    case Rule::shard_group_unused: return "shard groups of what has none";
+    case Rule::shard_group_divides: return "(DP x CP) % shard_group";
+    case Rule::context_framework: return "context parallelism that DeepSpeed has not";
+    case Rule::context_heads: return "heads % (TP x CP)";
+    case Rule::sequence_context: return "sequence % (2 CP)";
+    case Rule::sequence_tensor: return "sequence % (CP x TP)";
+    case Rule::sequence_positions: return "sequences beyond the position table";
+    case Rule::schedule_framework: return "schedules that the framework has not";
+    case Rule::schedule_shape: return "stages or chunks that the schedule cannot have";
+    case Rule::batch_multiple: return "batch % (mbs x DP)";
+    case Rule::schedule_microbatches: return "microbatches that the schedule cannot run";
+    case Rule::interleaved_two: return "two interleaved stages without overlapped p2p";
+    case Rule::precision_gpu: return "a precision that the GPU has not";
+    case Rule::fp8_param_gather: return "fp8 weights that nobody gathers";
+    case Rule::fp8_recipe_gpu: return "an fp8 recipe that the GPU has not";
+    case Rule::peft_quant: return "QLoRA without quantised weights";
+    case Rule::peft_quant_tensor: return "quantised weights split by TP";
+    case Rule::peft_kbit: return "k-bit preparation of weights of other kinds";
+    case Rule::offload_optimizer: return "offload of a whole optimizer";
+    case Rule::offload_parameters: return "offload of whole parameters";
+    case Rule::offload_pair: return "offload of one without the other";
+    case Rule::offload_fraction: return "offload of a part of the optimizer";
+    case Rule::offload_layers: return "offload of more layers than a stage has";
+    case Rule::recompute_framework: return "recomputation that the framework has not";
+    case Rule::recompute_modules: return "recomputation of modules that the model has not";
+    case Rule::recompute_layers: return "recomputation of more layers than a stage has";
+    case Rule::too_large: return "bytes beyond 2^60";
   }
+  return {};
 }
 
 /// "Too much: 100 by up to 10% of the card, 11,900 by more".
@@ -176,6 +215,7 @@ std::string excess_words(const plan::ExcessCounts& excess) {
 std::vector<Text> count_lines(const SearchReport& report, const SearchTextOptions& options) {
   const std::size_t page = static_cast<std::size_t>(options.style.width);
   const plan::SearchCounts& c = report.result.counts;
+  std::vector<Text> lines;
   std::string line =
       fmt::format("{} legal layouts ({} but for overlap): ", count_text(c.layouts), count_text(c.without_overlap));
   line += fmt::format("{} with a memory verdict ({} fit, {} need too much", count_text(c.estimated), count_text(c.fit),
@@ -185,7 +225,7 @@ std::vector<Text> count_lines(const SearchReport& report, const SearchTextOption
   if (c.cut_by_bound > 0) line += fmt::format("; {} could not be better, by a bound", count_text(c.cut_by_bound));
   const std::int64_t open = c.layouts - c.estimated - c.cut_by_bound;
   if (open > 0) line += fmt::format("; {} not looked at", count_text(open));
-  std::vector<Text> lines = wrap(Text(line), page, 2);
+  if (c.layouts > 0) lines = wrap(Text(line), page, 2);
   if (c.does_not_fit > 0) append(lines, wrap(Text(excess_words(c.excess)), page, 2));
   std::vector<std::pair<std::int64_t, plan::Rule>> rules;
   for (std::size_t i = 0; i < plan::rule_count; ++i) {
@@ -237,7 +277,16 @@ std::vector<Text> nothing_fits(const SearchReport& report, const SearchTextOptio
     return lines;
   }
   if (c.layouts == 0) {
-    append(lines, wrap(Text("NOTHING FITS", Role::bad) + Text("  no layout of these values is legal"), page, 6));
+    const std::string_view end = report.refusals.empty() ? "" : ":";
+    append(lines,
+           wrap(Text("NOTHING FITS", Role::bad) + Text(fmt::format("  no layout of these values is legal{}", end)),
+                page, 6));
+    for (const plan::Refusal& refusal : report.refusals) {
+      const std::string reason = refusal.reason.empty() ? "not beside the other values" : refusal.reason;
+      append(lines, wrap(Text(fmt::format("      {}: {}; {}{}", refusal.flags, reason,
+                                          refusal.legal.empty() ? "leave it out" : "legal: ", refusal.legal)),
+                         page, 8));
+    }
     return lines;
   }
   if (!report.nearest) {

@@ -27,8 +27,9 @@ std::string_view largest_growth(const Estimate& from, const Estimate& to) {
 
 std::string need_text(const plan::SolveAnswer& answer, Units units) {
   const Need need = need_of(answer.estimate);
-  return fmt::format("{} of {} {}", size_text(need.bytes, units, 1),
-                     size_with_unit(answer.estimate.capacity_bytes, units), peak_place(answer.run, answer.estimate));
+  return fmt::format("{} of {} with reserve, peak {} {}", size_text(need.bytes, units, 1),
+                     size_with_unit(answer.estimate.capacity_bytes, units),
+                     size_text(answer.estimate.peak_bytes, units, 1), peak_place(answer.run, answer.estimate));
 }
 
 }  // namespace
@@ -60,12 +61,15 @@ std::string solve_text(const plan::SolveAnswer& answer, const Style& style, bool
   Text head = Text(value, Role::heading);
   const bool required = answer.run.require.max_step_s || answer.run.require.min_mfu ||
                         answer.run.require.min_headroom_gib || answer.run.require.max_bubble;
-  if (!solution.next && answer.largest) {
-    head += Text(fmt::format("  no limit up to {}: {}", answer.limit, need_text(answer, style.units)));
+  if (!solution.next && answer.largest && answer.listed) {
+    head += Text(fmt::format("  largest legal {}, and it {}: needs {}", answer.word, required ? "holds" : "fits",
+                             need_text(answer, style.units)));
+  } else if (!solution.next && answer.largest) {
+    head += Text(fmt::format("  no limit up to {}: needs {}", answer.limit, need_text(answer, style.units)));
   } else {
     std::string words = fmt::format("  {} {} that {}", goal, answer.word, required ? "holds" : "fits");
     if (answer.step > 1) words += fmt::format(" (step {})", count_text(answer.step));
-    head += Text(words + ": " + need_text(answer, style.units));
+    head += Text(words + ": needs " + need_text(answer, style.units));
     if (!solution.next) head += Text("; no smaller one is legal");
   }
   if (!answer.otherwise.empty()) {

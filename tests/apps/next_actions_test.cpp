@@ -34,7 +34,7 @@ std::vector<std::string> words_of(const std::string& text) {
 std::string edited(const std::string& flags, const std::string& more) {
   const std::vector<std::string> changes = words_of(more);
   const auto is_replaced = [&](const std::string& flag) {
-    const bool dropped = flag == "--zero" && more.find("zero_stage=null") != std::string::npos;
+    const bool dropped = flag == "--zero" && more.find("--fsdp") != std::string::npos;
     const bool opposite = flag == "--no-sp" && more.find("--sp") != std::string::npos;
     return dropped || opposite || (flag != "--set" && std::find(changes.begin(), changes.end(), flag) != changes.end());
   };

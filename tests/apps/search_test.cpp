@@ -68,7 +68,10 @@ const std::vector<std::string>& lines() {
   static const std::vector<std::string> all = {
       "search " + config("llama-3.1-70b-128xh100") + " --top 4",
       "search " + config("llama-3.1-70b-128xh100") + " --schedule 1f1b,interleaved --fsdp null --top 3 --pareto",
+      "search " + config("llama-3.1-70b-128xh100") + " --tp 4,8 --fsdp full_shard --schedule 1f1b --top 3",
+      "search " + config("llama-3.1-70b-128xh100") + " --tp 4 --cp 1 --mbs 2 --schedule 1f1b --top 3",
       "search " + config("llama-3.1-8b-128xh100-fsdp2") + " --top 3",
+      "search " + config("llama-3.1-8b-128xh100-fsdp2") + " --tp 2 --dp 64 --recompute none --top 3",
       "search " + config("mixtral-8x7b-64xh100") + " --top 3",
       "search " + config("opt-13b-zero-offload-1xv100") + " --top 3",
       "search " + config("llama-3.1-8b-lora-1x4090") + " --top 3",
@@ -165,6 +168,34 @@ TEST_CASE("the winner's run file and the line to use give the winner's numbers")
     const json estimate = json::parse(again.result);
     CHECK(estimate["time"]["step_s"] == best["step_s"]);
     CHECK(estimate["memory"]["peak_bytes"] == best["peak_bytes"]);
+  }
+}
+
+TEST_CASE("where no layout is legal the flag, its rule and the nearest legal values are named") {
+  const std::string base = "search --model llama-3.1-8b --cluster dgx-h100 --gbs 512 --framework ";
+  struct Row {
+    const char* flags;
+    std::vector<const char*> says;
+  };
+  const Row rows[] = {
+      {"megatron --gpus 64 --dp 3", {"--dp 3: 3 does not divide 64 GPUs; legal: 1,2,4,8"}},
+      {"megatron --gpus 96 --dp 3", {"--dp 3: 3 does not divide global_batch_size 512; legal: 1,2,4,8"}},
+      {"megatron --gpus 64 --ep 2",
+       {"--ep 2: the model has no experts; legal: 1", "expert parallelism of a model without experts"}},
+      {"megatron --gpus 64 --tp 3", {"--tp 3: 3 does not divide num_attention_heads 32"}},
+      {"megatron --gpus 64 --mbs 3", {"--mbs 3: 512 is not a multiple of micro_batch_size 3", "legal: 1,2,4,8"}},
+      {"megatron --gpus 64 --zero 2", {"--zero 2: megatron has zero_stage 0 and 1", "legal: 0,1"}},
+      {"deepspeed --gpus 64 --fsdp full_shard", {"--fsdp full_shard: deepspeed does not shard by fsdp; leave it out"}},
+      {"megatron --gpus 12", {"--gpus 12: 12 is above one node", "legal: 8,16"}},
+      {"megatron --gpus 64 --dp 3 --ep 2", {"--ep 2: the model has no experts", "--dp 3: 3 does not divide 64 GPUs"}},
+      {"megatron --gpus 64 --tp 8 --pp 8 --dp 2",
+       {"--tp 8: tensor 8 x pipeline 8 x context 1 x data 2 = 128 GPUs, but num_gpus is 64", "--dp 2: no legal"}}};
+  for (const Row& row : rows) {
+    CAPTURE(row.flags);
+    const cli::Outcome outcome = run_line(base + row.flags);
+    CHECK(outcome.status == cli::exit_nothing_fits);
+    for (const char* const says : row.says) CHECK_THAT(outcome.result, test::Contains(says));
+    CHECK_THAT(outcome.result, !test::Contains("_missing"));
   }
 }
 

@@ -131,6 +131,32 @@ TEST_CASE("data of the file is dropped when a flag changes what it follows from"
   CHECK_THAT(test::problem_lines(stated.problems), test::Contains("/parallel/data: 8: tensor 4"));
 }
 
+TEST_CASE("a flag for one sharding takes the place of the file's other one") {
+  const auto noted = [](const io::ReadRun& read, const char* what) {
+    return std::any_of(read.notes.begin(), read.notes.end(),
+                       [&](const std::string& note) { return note.find(what) != std::string::npos; });
+  };
+  const io::Override fsdp{"/parallel/fsdp", "full_shard", "--fsdp"};
+  const io::Override zero{"/parallel/zero_stage", "1", "--zero"};
+  const char* const megatron = R"({"parallel": {"zero_stage": 1}, "training": {"framework": "megatron"}})";
+  const io::ReadRun to_fsdp = read_with(megatron, {fsdp});
+  CHECK(to_fsdp.ok());
+  CHECK(to_fsdp.run.parallel.fsdp == Fsdp::full_shard);
+  CHECK(to_fsdp.run.parallel.zero_stage == 0);
+  CHECK(noted(to_fsdp, "parallel.zero_stage 1 of"));
+  const io::ReadRun to_zero =
+      read_with(R"({"parallel": {"fsdp": "full_shard"}, "training": {"framework": "megatron"}})", {zero});
+  CHECK(to_zero.ok());
+  CHECK(to_zero.run.parallel.zero_stage == 1);
+  CHECK(to_zero.run.parallel.fsdp == Fsdp::none);
+  CHECK(noted(to_zero, "parallel.fsdp \"full_shard\" of"));
+  // Two flags contradict each other, and so do two fields of the file; torch's fsdp has no stages to change to.
+  CHECK_FALSE(read_with(megatron, {fsdp, zero}).ok());
+  CHECK_FALSE(read_with(R"({"parallel": {"zero_stage": 1, "fsdp": "full_shard"}})", {}).ok());
+  CHECK_FALSE(read_with(R"({"parallel": {"fsdp": "full_shard"}, "training": {"framework": "fsdp"}})", {zero}).ok());
+  CHECK(read_with(megatron, {{"/parallel/fsdp", "null", "--fsdp"}}).run.parallel.zero_stage == 1);
+}
+
 TEST_CASE("a member of a named cluster or model changes a copy") {
   const auto read = read_with(R"({"num_gpus": 4})",
                               {{"/cluster/gpus_per_node", "4", "--set"}, {"/model/num_hidden_layers", "8", "--set"}});

@@ -8,6 +8,7 @@
 #include "shardplan/plan/search.hpp"
 #include "support/catch.hpp"
 #include "support/estimated.hpp"
+#include "support/runs.hpp"
 
 using namespace shardplan;
 using plan::Holds;
@@ -71,6 +72,26 @@ TEST_CASE("the smallest value, of a list") {
   CHECK(solution.value == 4);
   CHECK(solution.next == 1);
   CHECK(solution.scanned);
+}
+
+TEST_CASE("what is missed has the digits that tell it from its limit") {
+  Run run = test::run_of("{}");
+  Estimate result;
+  estimate(run, result);
+  run.require.min_mfu = result.throughput.mfu + 2e-6;
+  run.require.max_step_s = result.time.step_s * (1 - 1e-7);
+  run.require.max_gpu_hours_per_1e12_tokens = result.throughput.gpu_hours_per_1e12_tokens * (1 - 1e-6);
+  const std::string words = plan::missed(run, result);
+  CAPTURE(words);
+  const auto number = [&](const char* after) {
+    const std::size_t at = words.find(after);
+    REQUIRE(at != std::string::npos);
+    return std::stod(words.substr(at + std::string(after).size()));
+  };
+  CHECK(number("MFU ") < number("min_mfu "));
+  CHECK(number("step ") > number("max_step_s "));
+  const double hours = std::stod(words.substr(words.rfind(", ", words.find(" GPU-hours")) + 2));
+  CHECK(hours > number("max_gpu_hours_per_1e12_tokens "));
 }
 
 TEST_CASE("no value at all") {

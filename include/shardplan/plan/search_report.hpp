@@ -31,6 +31,13 @@ struct WayToFit {
   SearchRow row;
 };
 
+/// Stated values of a variable without which there would be legal layouts.
+struct Refusal {
+  std::string flags;   ///< "--dp 3"
+  std::string reason;  ///< the rule that the first of them breaks: "3 does not divide 64 GPUs"
+  std::string legal;   ///< the legal values next to it, the others as stated: "2,4"; empty: none
+};
+
 struct SearchReport {
   Objective objective = Objective::throughput;
   Run base;  ///< what all layouts have in common
@@ -44,8 +51,10 @@ struct SearchReport {
   std::vector<WhyNot> asked;         ///< --why-not
   std::vector<Sensitivity> sensitivity;
   std::vector<WayToFit> ways;
-  std::string use;         ///< flags that turn the run as stated into the best one
-  bool gpus_vary = false;  ///< the number of GPUs is a variable
+  std::vector<Refusal> refusals;  ///< where no layout is legal
+  std::string use;                ///< flags that turn the run as stated into the best one
+  bool gpus_vary = false;         ///< several numbers of GPUs were asked for
+  bool attention_varies = false;
   bool framework_stated = true;
   bool batch_stated = true;
 };

@@ -59,8 +59,9 @@ struct SolveAnswer {
   bool largest = true;
   Solution solution;
   std::int64_t step = 1;
-  std::string limit;  ///< what ends the values, where the end was reached: "max_position_embeddings"
-  Run run;            ///< at the value, or at `next` where none holds
+  bool listed = false;  ///< the values are a list, such as divisors or stages
+  std::string limit;    ///< what ends the values, where the end was reached: "max_position_embeddings"
+  Run run;              ///< at the value, or at `next` where none holds
   Estimate estimate;
   std::string run_json;
   Warnings warnings;

@@ -1,0 +1,228 @@
+// Where no layout of a search is legal: which of the stated values is to blame, by what rule, and what would be legal.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "search_reasons.hpp"
+#include "shardplan/io/overrides.hpp"
+#include "shardplan/plan/validate.hpp"
+
+namespace shardplan::cli {
+namespace {
+
+using plan::Field;
+using plan::LayoutChoice;
+using plan::SearchSpace;
+
+/// A variable whose values somebody stated. Words of enumerations are numbers here.
+struct Stated {
+  Field field;
+  std::vector<std::int64_t> values;
+  std::function<void(SearchSpace&)> release;
+  std::function<std::int64_t(const LayoutChoice&)> of;
+  std::function<void(LayoutChoice&, std::int64_t)> set;
+  std::function<std::string(std::int64_t)> word = [](std::int64_t value) { return std::to_string(value); };
+};
+
+class StatedVariables {
+ public:
+  StatedVariables(const SearchSpace& space, int gpus_per_node) : space_(space) {
+    add_gpus(gpus_per_node);
+    add(Field::tensor, &SearchSpace::tensor, &LayoutChoice::tensor);
+    add(Field::pipeline, &SearchSpace::pipeline, &LayoutChoice::pipeline);
+    add(Field::virtual_pipeline, &SearchSpace::virtual_pipeline, &LayoutChoice::virtual_pipeline);
+    add(Field::context, &SearchSpace::context, &LayoutChoice::context);
+    add(Field::expert, &SearchSpace::expert, &LayoutChoice::expert);
+    add(Field::expert_tensor, &SearchSpace::expert_tensor, &LayoutChoice::expert_tensor);
+    add(Field::micro_batch_size, &SearchSpace::micro_batch, &LayoutChoice::micro_batch_size);
+    add(Field::zero_stage, &SearchSpace::zero, &LayoutChoice::zero_stage);
+    add(Field::schedule, &SearchSpace::schedule, &LayoutChoice::schedule);
+    add(Field::fsdp, &SearchSpace::fsdp, &LayoutChoice::fsdp);
+    add(Field::shard_group, &SearchSpace::shard_group, &LayoutChoice::shard_group);
+    add_data();
+  }
+
+  std::vector<Stated> take() { return std::move(all_); }
+
+ private:
+  template <class Value, class Member>
+  void add(Field field, std::optional<std::vector<Value>> SearchSpace::*list, Member LayoutChoice::*member) {
+    if (!(space_.*list) || (space_.*list)->empty()) return;
+    Stated one;
+    one.field = field;
+    for (const Value& value : *(space_.*list)) one.values.push_back(static_cast<std::int64_t>(value));
+    one.release = [list](SearchSpace& space) { (space.*list).reset(); };
+    one.of = [member](const LayoutChoice& choice) { return static_cast<std::int64_t>(choice.*member); };
+    one.set = [member](LayoutChoice& choice, std::int64_t value) { choice.*member = static_cast<Member>(value); };
+    if constexpr (std::is_enum_v<Value>) {
+      one.word = [](std::int64_t value) { return std::string(name(static_cast<Value>(value))); };
+    }
+    all_.push_back(std::move(one));
+  }
+
+  /// Of GPUs only that they are whole nodes: without that nothing else counts.
+  void add_gpus(int node) {
+    const std::vector<int>& gpus = space_.num_gpus;
+    const auto whole = [&](int n) { return n <= node || n % node == 0; };
+    if (std::any_of(gpus.begin(), gpus.end(), whole)) return;
+    Stated one;
+    one.field = Field::num_gpus;
+    one.values.assign(gpus.begin(), gpus.end());
+    const int below = gpus.front() / node * node;
+    one.release = [=](SearchSpace& space) { space.num_gpus = {below, below + node}; };
+    one.of = [](const LayoutChoice& choice) { return static_cast<std::int64_t>(choice.num_gpus); };
+    one.set = [](LayoutChoice& choice, std::int64_t value) { choice.num_gpus = static_cast<int>(value); };
+    all_.push_back(std::move(one));
+  }
+
+  void add_data() {
+    if (!space_.data) return;
+    Stated one;
+    one.field = Field::data;
+    one.values.assign(space_.data->begin(), space_.data->end());
+    one.release = [](SearchSpace& space) { space.data.reset(); };
+    one.of = [](const LayoutChoice& c) -> std::int64_t { return c.num_gpus / (c.tensor * c.pipeline * c.context); };
+    all_.push_back(std::move(one));
+  }
+
+  const SearchSpace& space_;
+  std::vector<Stated> all_;
+};
+
+/// The rule that a layout breaks, in its sentence: the one about this field where there is one.
+std::string broken_sentence(const SearchInput& input, const LayoutChoice& choice, Field field) {
+  plan::Draft draft = plan::with_layout(input.base, choice);
+  draft.given.add(field);
+  if (draft.layers_per_stage.empty()) draft.given.remove(Field::layers_per_stage);
+  const bool degree = field == Field::tensor || field == Field::pipeline || field == Field::context;
+  if (degree && input.space.data) {
+    draft.run.parallel.data = input.space.data->front();
+    draft.given.add(Field::data);
+  }
+  Run run;
+  plan::resolve(draft, run);
+  const plan::RuleSet broken = plan::broken_rules(draft, run);
+  std::optional<plan::Rule> found;
+  for (std::size_t i = 0; i < plan::rule_count; ++i) {
+    const auto rule = static_cast<plan::Rule>(i);
+    if (!plan::contains(broken, rule)) continue;
+    if (!found || (plan::blamed_field(*found) != field && plan::blamed_field(rule) == field)) found = rule;
+  }
+  return found ? plan::describe(*found, run, draft.layers_per_stage).message : std::string();
+}
+
+/// Data parallelism follows from the other degrees: what it has to divide.
+std::string data_sentence(const SearchInput& input, std::int64_t data) {
+  const std::vector<int>& gpus = input.space.num_gpus;
+  const std::int64_t batch = input.base.run.training.global_batch_size;
+  if (std::none_of(gpus.begin(), gpus.end(), [&](int n) { return n % data == 0; })) {
+    return gpus.size() == 1 ? fmt::format("{} does not divide {} GPUs", data, gpus.front())
+                            : fmt::format("{} divides none of the numbers of GPUs", data);
+  }
+  if (batch % data != 0) return fmt::format("{} does not divide global_batch_size {}", data, batch);
+  return fmt::format("no legal tensor x pipeline x context leaves data {}", data);
+}
+
+/// Legal values next to the stated ones, at most four.
+std::vector<std::int64_t> nearest(const std::map<std::int64_t, LayoutChoice>& legal, std::int64_t value) {
+  constexpr std::size_t most = 4;
+  std::vector<std::int64_t> values;
+  for (const auto& [number, choice] : legal) values.push_back(number);
+  std::stable_sort(values.begin(), values.end(),
+                   [&](std::int64_t a, std::int64_t b) { return std::abs(a - value) < std::abs(b - value); });
+  values.resize(std::min(values.size(), most));
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+/// "parallel.shard_group"
+std::string dotted(Field field) {
+  std::string path(name(field).substr(1));
+  std::replace(path.begin(), path.end(), '/', '.');
+  return path;
+}
+
+using LegalValues = std::map<std::int64_t, LayoutChoice>;
+
+/// The values that a variable has in the legal layouts of a space, each with one of them.
+LegalValues legal_values(const SearchInput& input, SearchSpace space, const Stated& variable) {
+  if (!space.offload) space.offload = std::vector<Offload>{Offload{}};  // what is legal without is enough
+  LegalValues legal;
+  plan::for_each_layout(input.base, space,
+                        [&](const LayoutChoice& choice) { legal.try_emplace(variable.of(choice), choice); });
+  return legal;
+}
+
+/// Whether a layout with this value has the variable at all: no stage beside FSDP, no group where nothing has one.
+bool is_named(const Stated& variable, const LayoutChoice& choice) {
+  switch (variable.field) {
+    case Field::shard_group: return choice.shard_group > 0;
+    case Field::zero_stage: return choice.fsdp == Fsdp::none;
+    case Field::fsdp: return choice.fsdp != Fsdp::none;
+    default: return true;
+  }
+}
+
+plan::Refusal refusal_of(const SearchInput& input, const Stated& variable, const LegalValues& legal) {
+  const std::int64_t value = variable.values.front();
+  const std::vector<std::int64_t> near = nearest(legal, value);
+  std::vector<std::int64_t> named;
+  for (const std::int64_t each : near) {
+    if (is_named(variable, legal.at(each))) named.push_back(each);
+  }
+  const auto words = [&](const std::vector<std::int64_t>& values) {
+    std::vector<std::string> all;
+    for (const std::int64_t each : values) all.push_back(variable.word(each));
+    return fmt::format("{}", fmt::join(all, ","));
+  };
+  std::string sentence;
+  if (variable.field == Field::data) {
+    sentence = data_sentence(input, value);
+  } else {
+    LayoutChoice choice = legal.at(near.front());
+    // Degrees that are free do not stand in the way.
+    if (!input.space.tensor) choice.tensor = 1;
+    if (!input.space.pipeline && !input.space.schedule && !input.space.virtual_pipeline) choice.pipeline = 1;
+    if (!input.space.context) choice.context = 1;
+    variable.set(choice, value);
+    sentence = broken_sentence(input, choice, variable.field);
+  }
+  const std::string_view flag = io::flag_of(name(variable.field));
+  plan::Refusal refusal;
+  refusal.flags = flag.empty() ? fmt::format("--set {}={}", dotted(variable.field), words(variable.values))
+                               : fmt::format("--{} {}", flag, words(variable.values));
+  // The flag names the value that the rule's sentence starts with.
+  const std::size_t said = sentence.find(": ");
+  refusal.reason = said < sentence.find(' ') ? sentence.substr(said + 2) : sentence;
+  refusal.legal = words(named);
+  return refusal;
+}
+
+}  // namespace
+
+std::vector<plan::Refusal> refusals(const SearchInput& input) {
+  std::vector<plan::Refusal> list;
+  const std::vector<Stated> variables = StatedVariables(input.space, input.read.run.cluster.gpus_per_node).take();
+  for (const Stated& variable : variables) {
+    SearchSpace space = input.space;
+    variable.release(space);
+    const LegalValues legal = legal_values(input, space, variable);
+    if (!legal.empty()) list.push_back(refusal_of(input, variable, legal));
+  }
+  if (!list.empty()) return list;
+  // No one of them alone: those that no layout has, whatever the others are.
+  SearchSpace open = input.space;
+  for (const Stated& variable : variables) variable.release(open);
+  for (const Stated& variable : variables) {
+    const LegalValues legal = legal_values(input, open, variable);
+    const bool any = std::any_of(variable.values.begin(), variable.values.end(),
+                                 [&](std::int64_t value) { return legal.count(value) > 0; });
+    if (!any && !legal.empty()) list.push_back(refusal_of(input, variable, legal));
+  }
+  return list;
+}
+
+}  // namespace shardplan::cli
