@@ -54,7 +54,12 @@ class Checker {
     for (const std::string& note : read.notes) notes_.push_back(note);
     estimate(read.run, workspace_, estimate_);
     judge(read, *input.text, checked);
-    if (baseline_ != nullptr) checked.baseline = baseline_->of(path);
+    if (baseline_ != nullptr) {
+      std::string problem;
+      checked.baseline = baseline_->of(path, problem);
+      if (!problem.empty()) notes_.push_back(fmt::format("{}: no baseline: {}", checked.path, problem));
+      checked.unknown_baseline = !problem.empty();
+    }
     return checked;
   }
 
@@ -86,7 +91,8 @@ class Checker {
         cheapest_fix(read.draft, read.run, estimate_, verdicts, units_, catalog::builtin_catalog(), workspace_);
     if (found.fix) {
       checked.fix = std::move(found.fix->flags);
-      checked.fix_effect = std::move(found.fix->effect);
+      const std::string other = gives_way(checked.fix, overrides_);
+      checked.fix_effect = other.empty() ? found.fix->effect : fmt::format("for {}; {}", other, found.fix->effect);
     } else if (found.left_out > 0) {
       notes_.push_back(fmt::format("{}: {} more change{} not tried: a step of {} microbatches is long to simulate",
                                    checked.path, found.left_out, found.left_out == 1 ? " was" : "s were",
@@ -201,6 +207,12 @@ Outcome run_check(const Arguments& arguments, const OutputStyle& style) {
     missing.path = problem.file;
     missing.status = CheckStatus::error;
     missing.problems.push_back(std::move(problem));
+  }
+  const bool none = std::none_of(
+      runs.begin(), runs.end(), [](const CheckedRun& run) { return run.baseline.has_value() || run.unknown_baseline; });
+  if (arguments.has("baseline") && none) {
+    checker.notes().push_back(fmt::format(
+        "--baseline {}: has none of these runs, under their paths or the ends of them", *arguments.value("baseline")));
   }
   const plan::CheckCounts counts = plan::count(runs);
   outcome.status = counts.errors > 0 ? exit_input : counts.failed > 0 ? exit_no : exit_ok;
