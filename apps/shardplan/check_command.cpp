@@ -19,6 +19,7 @@
 #include "shardplan/report/check_machine.hpp"
 #include "shardplan/report/check_text.hpp"
 #include "shardplan/report/number.hpp"
+#include "shardplan/report/requirement_text.hpp"
 
 namespace shardplan::cli {
 namespace {
@@ -82,7 +83,8 @@ class Checker {
         return change.pointer == pointer || change.pointer == "/require";
       });
       const io::JsonPosition place = of_flags ? io::JsonPosition{} : io::position_of(text, pointer);
-      checked.requirements.push_back({verdict, place.key_line, place.key_column});
+      checked.requirements.push_back({verdict, place.key_line, place.key_column,
+                                      verdict.holds ? std::string() : report::requirement_sentence(verdict, units_)});
     }
     checked.figures = plan::figures_of(estimate_);
     if (!estimate_.fits) checked.over = report::over_text(read.run, estimate_, units_);

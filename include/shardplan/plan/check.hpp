@@ -48,6 +48,7 @@ struct Checked {
   Verdict verdict;
   int line = 0;
   int column = 0;
+  std::string sentence;  ///< of one that is missed, with units: "MFU 42.7% < 50%"
 };
 
 struct CheckedRun {
