@@ -3,7 +3,9 @@
 
 #include <cmath>
 
+#include "rate_terms.hpp"
 #include "shardplan/plan/data_calls.hpp"
+#include "shardplan/plan/step_rules.hpp"
 #include "term_builder.hpp"
 
 namespace shardplan::explain {
@@ -17,17 +19,6 @@ std::string_view source_of(GroupKind group) {
     case GroupKind::expert:
     case GroupKind::expert_tensor: return "arXiv:2006.16668 section 2.2; deepseek-ai/DeepEP";
     default: return "arXiv:1910.02054 section 7; PyTorch FSDP and DDP; ring volumes";
-  }
-}
-
-std::string_view size_symbol(GroupKind group) {
-  switch (group) {
-    case GroupKind::tensor: return "t";
-    case GroupKind::context: return "c";
-    case GroupKind::expert: return "e";
-    case GroupKind::expert_tensor: return "x";
-    case GroupKind::pipeline: return "p";
-    default: return "N";
   }
 }
 
@@ -87,44 +78,22 @@ class Rows {
     }
   }
 
-  Sym size_of(const CommunicationCall& row) {
-    return b_.terms.input(size_symbol(row.group), fmt::format("ranks of a {} group", shardplan::name(row.group)),
-                          row.group_size, sources::run_file);
-  }
-
-  /// Microbatches that pass each chunk of a rank.
-  Sym passes() {
-    const double through = schedule::microbatches_per_chunk(b_.w.spec.shape);
-    return b_.terms.input("m", "microbatches of a step", through, sources::run_file);
-  }
+  Sym size_of(const CommunicationCall& row) { return b_.ranks_of(row.group, row.group_size); }
 
   Sym sent_of(const CommunicationCall& row, const DataCalls& calls, std::size_t rank) {
     for (std::size_t i = 0; i < collective_count; ++i) {
       if (row.name != shardplan::name(static_cast<CollectiveName>(i))) continue;
-      return passes() * layer_calls(static_cast<CollectiveName>(i), row, rank);
+      return b_.microbatches() * layer_calls(static_cast<CollectiveName>(i), row, rank);
     }
     if (row.name == "pp_send") return count_of(row) * boundary_message(row);
     for (const DataCall& call : calls) {
       if (call.name != row.name || call.ranks.size != row.group_size) continue;
-      const Sym bytes = b_.add_checked("bytes", fmt::format("communication.{}.bytes", row.name),
-                                       meaning(row, "bytes of one pass over all of it"), "B",
-                                       data_bytes(call.payload, rank), call.bytes, source_of(row.group));
+      const std::string bytes_at = fmt::format("communication.{}.bytes", row.name);
+      b_.terms.alias(bytes_at, at_stage(bytes_at, static_cast<int>(rank)));
+      const Sym bytes = b_.of("bytes", bytes_at);
       return Sym(call.passes) * sent_share_of(call.op, size_of(row)) * bytes;
     }
     return Sym(static_cast<double>(row.sent_bytes_per_step));
-  }
-
-  /// What a data-parallel call carries: the formulas of its bytes over text.
-  Sym data_bytes(const Payload& payload, std::size_t rank) {
-    const StateRule& rule = b_.w.rule;
-    const StageTerms& stage = b_.stages[rank];
-    const Symbols<Sym> v = b_.symbols(symbols_for(b_.run, b_.run.model.kinds.front()), sources::config);
-    const Sym cut = payload.cut > 1 ? b_.terms.input("S", "ranks of a shard set (parallel.shard_group)", payload.cut,
-                                                     sources::run_file)
-                                    : Sym(1.0);
-    return payload_bytes<Sym>(payload, data_volumes<Sym>(rule, b_.run.training, stage.dense),
-                              data_volumes<Sym>(rule, b_.run.training, stage.expert),
-                              embedding_gradient<Sym>(rule, v.V, v.t, v.h), cut);
   }
 
   Sym boundary_message(const CommunicationCall& row) {
@@ -175,19 +144,35 @@ class Rows {
                           formula, exact.sent, source_of(row.group));
   }
 
+  /// Time, exposed and hidden time without a stage are those of the stage whose rows are printed.
   void add_times(const CommunicationCall& row, const std::string& path) {
-    const Sym time =
-        b_.leaf("time", path + ".time", meaning(row, "time, hidden or not"), "s", row.time_s, sources::timing);
-    const double hidden = row.time_s - row.exposed_s;
-    if (hidden < 0) {  // running beside compute slows both
-      b_.leaf("exposed", path + ".exposed", meaning(row, "time that the step waits for"), "s", row.exposed_s,
-              sources::timing);
-      return;
+    const int stage = b_.estimate.communication_stage;
+    if (row.group == GroupKind::pipeline && row.name == "pp_send") add_boundary_times(row, stage);
+    for (const std::string_view what : {".time", ".exposed", ".hidden", ".call", ".call_bytes"}) {
+      b_.terms.alias(path + std::string(what), at_stage(path + std::string(what), stage));
     }
-    const Sym beside = b_.leaf("hidden", path + ".hidden", meaning(row, "time beside compute or another rank's wait"),
-                               "s", hidden, "the run file, training.overlap; the stack's shares (docs/catalog.md)");
-    b_.add("exposed", path + ".exposed", meaning(row, "time that the step waits for"), "s", time - beside,
-           sources::timing);
+  }
+
+  void add_boundary_times(const CommunicationCall& row, int stage) {
+    const std::string path = fmt::format("communication.{}", row.name);
+    const Run& run = b_.run;
+    const bool scatter = run.training.framework == Framework::megatron && !run.parallel.sequence_parallel;
+    Sym bytes = b_.of("message", path + ".message_bytes");
+    if (scatter && run.parallel.tensor > 1) {
+      // Megatron sends 1/t from each tensor rank and gathers inside the node.
+      bytes = bytes /
+              b_.terms.input("t", "tensor parallel (parallel.tensor)", run.parallel.tensor, sources::run_file);
+    }
+    const Sym seconds = Rates(b_).collective(path, meaning(row, "one message"), Collective::send,
+                                             b_.w.topology.group(GroupKind::pipeline), bytes);
+    const Sym call = b_.derived("call", at_stage(path + ".call", stage), meaning(row, "one message"), "s", seconds,
+                                b_.w.spec.p2p, sources::timing);
+    const double sends = boundary_sends(b_.w, stage) * static_cast<double>(run.microbatches());
+    const Sym messages =
+        b_.leaf("messages", path + ".messages", meaning(row, "messages to its neighbours in a step"), "", sends,
+                "boundaries of the stage x microbatches");
+    const Sym blocked = b_.of("sends", at_stage("time.communication_exposed.sends", stage));
+    b_.add_collective(row.name, row.group, stage, messages * call, blocked, row.time_s, row.exposed_s);
   }
 
   TermBuilder& b_;

@@ -15,7 +15,6 @@ namespace {
 struct Sums {
   std::string name;
   Sym saved, kept, parameters, forward_flop, backward_flop, sent;
-  double forward_s = 0, backward_s = 0, flop_s = 0;
 };
 
 Sums& of_name(std::vector<Sums>& rows, std::string_view name) {
@@ -27,10 +26,8 @@ Sums& of_name(std::vector<Sums>& rows, std::string_view name) {
   return rows.back();
 }
 
-std::vector<Sums> sums_of(const Run& run, const UnitTerms& unit, const LayerKind& kind, std::uint8_t modules,
-                          const Topology& topology, double causal) {
+std::vector<Sums> sums_of(const UnitTerms& unit, std::uint8_t modules) {
   std::vector<Sums> rows;
-  const Operator<double>* number = unit.numbers.operators.begin();
   for (const Operator<Sym>& op : unit.operators.operators) {
     Sums& row = of_name(rows, op.name);
     row.saved += op.saved;
@@ -38,17 +35,10 @@ std::vector<Sums> sums_of(const Run& run, const UnitTerms& unit, const LayerKind
     row.parameters += op.parameters + op.adapter_parameters;
     row.forward_flop += op.forward_flop;
     row.backward_flop += op.input_gradient_flop + op.weight_gradient_flop;
-    const OperatorTime time = operator_seconds(run, *number++, causal);
-    row.forward_s += time.forward_s;
-    row.backward_s += time.input_gradient_s + time.weight_gradient_s;
   }
-  const LayerCollective<double>* call_number = unit.numbers.collectives.begin();
   for (const LayerCollective<Sym>& call : unit.operators.collectives) {
     Sums& row = of_name(rows, name(call.name));
     row.sent += Sym(static_cast<double>(call.forward_calls + call.backward_calls)) * call.sent;
-    const double seconds = layer_call_seconds(run, topology, *call_number++, static_cast<double>(kind.mlp.top_k));
-    row.forward_s += call.forward_calls * seconds;
-    row.backward_s += call.backward_calls * seconds;
   }
   return rows;
 }
@@ -107,16 +97,15 @@ void add_elements(TermBuilder& builder, UnitTerms& unit) {
   named(unit.expert, unit.unit->weights.expert, true);
 }
 
-void add_unit(TermBuilder& builder, UnitTerms& unit, const LayerKind& kind, const Recompute& recompute,
-              const Symbols<Sym>& v, double checkpoint_width, double causal) {
+void add_unit(TermBuilder& builder, UnitTerms& unit, const Recompute& recompute, const Symbols<Sym>& v,
+              double checkpoint_width) {
   const bool of_layers = recompute.of_layers();
   const std::uint8_t modules = of_layers ? std::uint8_t{0} : recomputed_modules(recompute);
-  const Run& run = builder.run;
-  const std::vector<Sums> rows = sums_of(run, unit, kind, modules, builder.w.topology, causal);
+  const std::vector<Sums> rows = sums_of(unit, modules);
   const auto path = [&](std::string_view op, std::string_view field) {
     return fmt::format("{}.{}.{}", unit.path, op, field);
   };
-  Sym saved, kept, forward, backward;
+  Sym saved, kept;
   std::vector<std::string> saved_parts, kept_parts;
   for (const Sums& row : rows) {
     const auto one = [&](std::string_view field, std::string_view meaning, std::string_view unit_name, Sym formula,
@@ -140,27 +129,6 @@ void add_unit(TermBuilder& builder, UnitTerms& unit, const LayerKind& kind, cons
         one("kept", "keeps under recomputation", "B", row.kept, sources::korthikanti);
         kept_parts.push_back(path(row.name, "kept"));
       }
-    }
-    const bool computes = row.sent.value() == 0;
-    const auto seconds = [&](std::string_view field, double value, Sym flop) {
-      const double peak = run.cluster.gpu.peak(run.training.precision);
-      if (value <= 0) return Sym(0.0);
-      const std::string address = path(row.name, field);
-      const std::string meaning = fmt::format("{}: {} {}", unit.label, row.name, field);
-      if (flop.value() <= 0 || peak <= 0) return builder.leaf(row.name, address, meaning, "s", value, sources::timing);
-      const Sym work =
-          builder.terms.expressions().symbol({"FLOP", "floating-point operations", "FLOP",
-                                              path(row.name, fmt::format("{}_flop", field)), "", flop.value()});
-      const Sym rate = builder.terms.input("peak", "dense rate of the GPU", peak, "list gpus", "FLOP/s");
-      const Sym share = builder.leaf("share", address + ".share", meaning + ", share of the peak that it reaches",
-                                     "fraction", flop.value() / (peak * value), sources::timing);
-      return builder.add(row.name, address, meaning, "s", work / (rate * share), sources::timing);
-    };
-    const Sym f = seconds("forward", row.forward_s, row.forward_flop);
-    const Sym g = seconds("backward", row.backward_s, row.backward_flop);
-    if (computes) {
-      forward += f;
-      backward += g;
     }
   }
   const SavedBytes& bytes = unit.unit->bytes;
@@ -189,15 +157,6 @@ void add_unit(TermBuilder& builder, UnitTerms& unit, const LayerKind& kind, cons
       recompute.mode == RecomputeMode::ops ? "torchtitan parallelize_llama.py, _save_list" : sources::korthikanti,
       kept_parts);
   add_elements(builder, unit);
-  const UnitTime& time = unit.unit->time;
-  unit.forward = builder.add_checked("forward", unit.path + ".forward", unit.label + ", forward pass", "s", forward,
-                                     time.forward_s, sources::timing);
-  unit.backward = builder.add_checked("backward", unit.path + ".backward", unit.label + ", backward pass", "s",
-                                      backward, time.backward_s, sources::timing);
-  if (time.recompute_s > 0) {
-    unit.recompute = builder.leaf("recompute", unit.path + ".recompute", unit.label + ", forward again", "s",
-                                  time.recompute_s, sources::timing);
-  }
 }
 
 }  // namespace
@@ -221,7 +180,8 @@ void TermBuilder::add_layers() {
     const double width =
         frozen && quantized_stream_is_fp32(run) ? bytes_of(activation_dtype(run.training.precision)) : numbers.w_r;
     const double causal = numbers.keys > 0 ? numbers.keys_causal / numbers.keys : 0.5;
-    add_unit(*this, out, kind, mode, v, width, causal);
+    add_unit(*this, out, mode, v, width);
+    add_layer_times(out, kind, mode.of_layers(), causal);
   };
   std::vector<std::string> labels;
   for (const LayerKind& kind : model.kinds) {
@@ -247,6 +207,7 @@ void TermBuilder::add_layers() {
   LayerOptions o = options_for(run, last, false);
   o.autocast_copies = false;
   const bool trains = !run.training.peft.active();
+  const LossBytes loss = loss_bytes_for(run);
   const auto end = [&](std::string path, std::string label, const Unit& unit, const auto& fill) {
     units.push_back({});
     UnitTerms& out = units.back();
@@ -255,7 +216,8 @@ void TermBuilder::add_layers() {
     out.unit = &unit;
     fill(v, out.operators);
     fill(numbers, out.numbers);
-    add_unit(*this, out, last, Recompute{}, v, 0, 0.5);
+    add_unit(*this, out, Recompute{}, v, 0);
+    add_end_times(out, v, loss);
   };
   end("embedding", "the embedding", w.ends.embedding,
       [&](const auto& of, auto& list) { embedding_operators(of, o, model, trains, list); });
@@ -263,27 +225,58 @@ void TermBuilder::add_layers() {
       [&](const auto& of, auto& list) { final_norm_operators(of, o, model, list); });
   LayerOptions head_options = o;
   head_options.autocast_copies = autocast_over_fp32(run);
-  const LossBytes loss = loss_bytes_for(run);
   end("head", "head and loss", w.ends.head, [&](const auto& of, auto& list) {
     head_operators(of, head_options, model, loss, trains, model.tied_embeddings && run.parallel.pipeline == 1, list);
   });
-  if (w.ends.mtp.time.forward_s > 0) {
-    units.push_back({});
-    UnitTerms& mtp = units.back();
-    mtp.path = "mtp";
-    mtp.label = "multi-token prediction";
-    mtp.unit = &w.ends.mtp;
-    const auto number = [&](std::string_view symbol, std::string_view what, std::string_view unit, double value) {
-      return value == 0 ? Sym(0.0)
-                        : leaf(symbol, fmt::format("mtp.{}", what), fmt::format("multi-token prediction: {}", what),
-                               unit, value, "a block like the last layer's, a 2h x h projection, a pass of the head");
-    };
-    mtp.kept = number("kept", "kept", "B", w.ends.mtp.bytes.kept);
-    mtp.saved = number("saved", "saved", "B", w.ends.mtp.bytes.saved);
-    add_elements(*this, mtp);
-    mtp.forward = number("forward", "forward", "s", w.ends.mtp.time.forward_s);
-    mtp.backward = number("backward", "backward", "s", w.ends.mtp.time.backward_s);
-    mtp.recompute = number("recompute", "recompute", "s", w.ends.mtp.time.recompute_s);
+  if (w.ends.mtp.time.forward_s > 0) add_mtp();
+}
+
+/// Multi-token prediction: another of the last layer, the projection that joins hidden state and embedding, two norms,
+/// another pass of the head. Its projection takes no time here.
+void TermBuilder::add_mtp() {
+  const UnitTerms* layer = nullptr;
+  const UnitTerms* head = nullptr;
+  for (const UnitTerms& each : units) {
+    if (each.unit == &w.kinds[run.model.layer_kinds.back()]) layer = &each;
+    if (each.unit == &w.ends.head) head = &each;
+  }
+  units.push_back({});
+  UnitTerms& mtp = units.back();
+  mtp.path = "mtp";
+  mtp.label = "multi-token prediction";
+  mtp.unit = &w.ends.mtp;
+  const double times = static_cast<double>(run.model.mtp_layers);
+  const Sym modules = times == 1 ? Sym(1.0)
+                                 : terms.input("mtp_layers", "multi-token prediction modules", times, sources::config);
+  constexpr std::string_view source = "DeepSeek-V3, arXiv:2412.19437 section 2.2: a block, a projection, a head's pass";
+  const Symbols<Sym> v = symbols(symbols_for(run, run.model.layer(run.model.layers() - 1)), sources::config);
+  const Sym hidden = v.w * (v.s * v.b / v.c) * v.h;
+  const auto of_both = [&](std::string_view what, std::string_view unit, Sym formula, double value) {
+    if (value == 0) return Sym(0.0);
+    return derived(what.substr(0, what.find('.')), fmt::format("mtp.{}", what),
+                   fmt::format("multi-token prediction: {}", what), unit, modules * formula, value, source);
+  };
+  const Sym norms_and_projection = 3.0 * hidden / v.t_sp;
+  mtp.kept = of_both("kept", "B", layer->kept + norms_and_projection, w.ends.mtp.bytes.kept);
+  mtp.saved = of_both("saved", "B", layer->saved + norms_and_projection, w.ends.mtp.bytes.saved);
+  add_elements(*this, mtp);
+  const UnitTime& time = w.ends.mtp.time;
+  mtp.forward = of_both("forward", "s", layer->forward + head->forward, time.forward_s);
+  mtp.backward = of_both("backward", "s", layer->backward + head->backward, time.backward_s);
+  mtp.recompute = of_both("recompute", "s", layer->recompute, time.recompute_s);
+  mtp.gemm = of_both("gemm_time", "s", layer->gemm + head->gemm, time.gemm_s);
+  mtp.attention = of_both("attention_time", "s", layer->attention, time.attention_s);
+  mtp.exposed_forward =
+      of_both("exposed_forward", "s", layer->exposed_forward + head->exposed_forward, w.ends.mtp.forward_exposed_s);
+  mtp.exposed_backward =
+      of_both("exposed_backward", "s", layer->exposed_backward + head->exposed_backward, w.ends.mtp.backward_exposed_s);
+  for (std::size_t i = 0; i < collective_count; ++i) {
+    const std::string_view word = name(static_cast<CollectiveName>(i));
+    const CollectiveSum& exact = w.ends.mtp.collectives[i];
+    mtp.collectives[i].time = of_both(fmt::format("{}.time", word), "s",
+                                      layer->collectives[i].time + head->collectives[i].time, exact.time_s);
+    mtp.collectives[i].exposed = of_both(fmt::format("{}.exposed", word), "s",
+                                         layer->collectives[i].exposed + head->collectives[i].exposed, exact.exposed_s);
   }
 }
 

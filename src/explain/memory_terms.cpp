@@ -69,11 +69,7 @@ class StageMemory {
   void add_states() {
     const StateRule& rule = b_.w.rule;
     const auto shards = [&](double ranks, bool experts) {
-      if (ranks <= 1) return Sym(1.0);
-      return b_.terms.input(experts ? "N_e" : "N",
-                            experts ? "ranks that share one copy of the experts' states"
-                                    : "ranks that share one copy of the states (data x context)",
-                            ranks, sources::run_file);
+      return b_.ranks_of(experts ? GroupKind::expert_data : GroupKind::data, static_cast<int>(ranks));
     };
     const StateShards<Sym> dense{shards(rule.parameter_shards, false), shards(rule.gradient_shards, false),
                                  shards(rule.optimizer_shards, false), shards(rule.dense_replicas, false)};

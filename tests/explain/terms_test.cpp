@@ -133,6 +133,9 @@ TEST_CASE("formulas that are printed give the values that are printed") {
       ++terms;
       formulas += term.formula.node() != nullptr ? 1 : 0;
     }
+    for (const std::string& address : explained.terms->unexplained()) {
+      wrong += address + ": its formula does not give the estimate's value\n";
+    }
     if (!wrong.empty()) FAIL_CHECK(text << "\n" << wrong.substr(0, 3000));
   }
   CAPTURE(formulas, terms);
