@@ -3,9 +3,7 @@
 
 #include <cmath>
 
-#include "rate_terms.hpp"
 #include "shardplan/plan/data_calls.hpp"
-#include "shardplan/plan/step_rules.hpp"
 #include "term_builder.hpp"
 
 namespace shardplan::explain {
@@ -43,9 +41,8 @@ class Rows {
                         exact, source_of(row.group));
       b_.terms.alias(path, path + ".sent_bytes_per_step");
       add_to_group(row.group, term);
-      b_.leaf("message", path + ".message", meaning(row, "the whole tensor over its group"), "B",
-              static_cast<double>(row.message_bytes), source_of(row.group));
-      add_times(row, path);
+      add_message(row, calls, rank, path);
+      add_times(path);
     }
     Sym total;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -85,7 +82,10 @@ class Rows {
       if (row.name != shardplan::name(static_cast<CollectiveName>(i))) continue;
       return b_.microbatches() * layer_calls(static_cast<CollectiveName>(i), row, rank);
     }
-    if (row.name == "pp_send") return count_of(row) * boundary_message(row);
+    if (row.name == "pp_send") {
+      return b_.rounded(b_.of("calls", at_stage(path_of(row) + ".calls", static_cast<int>(rank)))) *
+             b_.of("message", path_of(row) + ".message_bytes");
+    }
     for (const DataCall& call : calls) {
       if (call.name != row.name || call.ranks.size != row.group_size) continue;
       const std::string bytes_at = fmt::format("communication.{}.bytes", row.name);
@@ -96,19 +96,31 @@ class Rows {
     return Sym(static_cast<double>(row.sent_bytes_per_step));
   }
 
-  Sym boundary_message(const CommunicationCall& row) {
-    const Symbols<double> numbers = symbols_for(b_.run, b_.run.model.kinds.front());
-    const Symbols<Sym> v = b_.symbols(numbers, sources::config);
-    const double width = bytes_of(activation_dtype(b_.run.training.precision));
-    return b_.add_checked("message", fmt::format("communication.{}.message_bytes", row.name),
-                          meaning(row, "one microbatch's hidden state, a rank's share"), "B",
-                          boundary_volume<Sym>(width, v.s * v.b / v.c, v.h, v.t_sp),
-                          static_cast<double>(row.message_bytes), source_of(row.group));
-  }
+  static std::string path_of(const CommunicationCall& row) { return fmt::format("communication.{}", row.name); }
 
-  Sym count_of(const CommunicationCall& row) {
-    return b_.leaf("calls", fmt::format("communication.{}.calls", row.name), meaning(row, "calls in a step"), "",
-                   static_cast<double>(row.calls_per_step), sources::simulated);
+  /// The largest tensor that a row's calls are about.
+  void add_message(const CommunicationCall& row, const DataCalls& calls, std::size_t rank, const std::string& path) {
+    Sym formula;
+    for (const DataCall& call : calls) {
+      if (call.name != row.name || call.ranks.size != row.group_size) continue;
+      formula = b_.of("bytes", path + ".bytes");
+      if (call.units > 1) {
+        formula = formula / b_.terms.input("units", "calls of a pass: layers, and what is outside them", call.units,
+                                           sources::run_file);
+      }
+    }
+    if (row.name == "pp_send") formula = b_.of("message", path + ".message_bytes");
+    for (const ChunkTerms& chunk : b_.stages[rank].chunks) {
+      for (const Group& group : chunk.groups) {
+        for (const LayerCollective<Sym>& call : group.unit->operators.collectives) {
+          if (shardplan::name(call.name) == row.name && call.message > formula) formula = call.message;
+        }
+      }
+    }
+    const double exact = static_cast<double>(row.message_bytes);
+    const bool gives = std::fabs(formula.value() - exact) <= 1;
+    b_.add("message", path + ".message", meaning(row, "the whole tensor over its group"), "B",
+           gives ? Sym(exact, b_.rounded(formula).node()) : Sym(exact), source_of(row.group));
   }
 
   /// Of all layers and ends of the stage, for one microbatch.
@@ -145,34 +157,11 @@ class Rows {
   }
 
   /// Time, exposed and hidden time without a stage are those of the stage whose rows are printed.
-  void add_times(const CommunicationCall& row, const std::string& path) {
+  void add_times(const std::string& path) {
     const int stage = b_.estimate.communication_stage;
-    if (row.group == GroupKind::pipeline && row.name == "pp_send") add_boundary_times(row, stage);
-    for (const std::string_view what : {".time", ".exposed", ".hidden", ".call", ".call_bytes"}) {
+    for (const std::string_view what : {".time", ".exposed", ".hidden", ".call", ".call_bytes", ".calls"}) {
       b_.terms.alias(path + std::string(what), at_stage(path + std::string(what), stage));
     }
-  }
-
-  void add_boundary_times(const CommunicationCall& row, int stage) {
-    const std::string path = fmt::format("communication.{}", row.name);
-    const Run& run = b_.run;
-    const bool scatter = run.training.framework == Framework::megatron && !run.parallel.sequence_parallel;
-    Sym bytes = b_.of("message", path + ".message_bytes");
-    if (scatter && run.parallel.tensor > 1) {
-      // Megatron sends 1/t from each tensor rank and gathers inside the node.
-      bytes = bytes /
-              b_.terms.input("t", "tensor parallel (parallel.tensor)", run.parallel.tensor, sources::run_file);
-    }
-    const Sym seconds = Rates(b_).collective(path, meaning(row, "one message"), Collective::send,
-                                             b_.w.topology.group(GroupKind::pipeline), bytes);
-    const Sym call = b_.derived("call", at_stage(path + ".call", stage), meaning(row, "one message"), "s", seconds,
-                                b_.w.spec.p2p, sources::timing);
-    const double sends = boundary_sends(b_.w, stage) * static_cast<double>(run.microbatches());
-    const Sym messages =
-        b_.leaf("messages", path + ".messages", meaning(row, "messages to its neighbours in a step"), "", sends,
-                "boundaries of the stage x microbatches");
-    const Sym blocked = b_.of("sends", at_stage("time.communication_exposed.sends", stage));
-    b_.add_collective(row.name, row.group, stage, messages * call, blocked, row.time_s, row.exposed_s);
   }
 
   TermBuilder& b_;

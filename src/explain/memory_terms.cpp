@@ -250,7 +250,7 @@ class StageMemory {
     const double bytes = memory_.bytes.framework;
     if (bytes <= 0) return Sym(0.0);
     const Sym context = b_.terms.input("context", "CUDA context, modules loaded lazily", cuda_context_bytes,
-                                       "ml-engineering: 0.47 GiB on A100", "B");
+                                       "0.47 GiB was measured on an A100 (ml-engineering); 0.5 GiB is taken for every card", "B");
     const double nccl = bytes - cuda_context_bytes;
     if (nccl <= 0) return b_.add("framework", at("memory.outside"), "outside the allocator", "B", context, about);
     const Sym more =

@@ -68,11 +68,46 @@ void TermBuilder::add_pass_times() {
 }
 
 void TermBuilder::add_sends() {
+  const double count = static_cast<double>(run.microbatches());
+  const std::string path = "communication.pp_send";
+  Sym call;
+  if (run.parallel.pipeline > 1) {
+    const Symbols<Sym> v = symbols(symbols_for(run, run.model.kinds.front()), sources::config);
+    constexpr std::string_view source = "arXiv:2104.04473 section 3.2: b s h; DualPipe: deepseek-ai/DualPipe";
+    Sym bytes = derived("message", path + ".message_bytes", "pp_send: one microbatch's hidden state, a rank's share",
+                        "B",
+                        boundary_volume<Sym>(bytes_of(activation_dtype(run.training.precision)), v.s * v.b / v.c, v.h,
+                                             v.t_sp),
+                        boundary_bytes(run), source);
+    if (run.training.framework == Framework::megatron && !run.parallel.sequence_parallel) {
+      // Megatron sends 1/t from each tensor rank and gathers inside the node.
+      bytes = bytes / v.t;
+    }
+    const Sym seconds = Rates(*this).collective(path, "pp_send", Collective::send,
+                                                w.topology.group(GroupKind::pipeline), bytes);
+    call = derived("call", path + ".call", "pp_send: one message", "s", seconds, w.spec.p2p, sources::timing);
+  }
   for (std::size_t rank = 0; rank < stages.size(); ++rank) {
     const int stage = static_cast<int>(rank);
-    leaf("sends", at_stage("time.communication_exposed.sends", stage),
-         fmt::format("stage {}: time blocked sending to neighbours", stage), "s", w.simulated.exposed_p2p[rank],
-         sources::simulated);
+    const double each = boundary_sends(w, stage);
+    const double blocked = w.simulated.exposed_p2p[rank];
+    const std::string address = at_stage("time.communication_exposed.sends", stage);
+    if (each <= 0) {
+      leaf("sends", address, fmt::format("stage {}: time blocked sending to neighbours", stage), "s", blocked,
+           sources::simulated);
+      continue;
+    }
+    const Sym messages =
+        derived("calls", at_stage(path + ".calls", stage),
+                fmt::format("stage {}: messages to its neighbours in a step", stage), "",
+                Sym(each) * terms.input("m", "microbatches of a step", count, sources::run_file), each * count,
+                "boundaries of the stage x microbatches");
+    const Sym all = messages * call;
+    const bool waits_for_all = std::fabs(all.value() - blocked) <= 1e-9 * blocked;
+    add("sends", address, fmt::format("stage {}: time blocked sending to neighbours", stage), "s",
+        waits_for_all ? Sym(blocked, all.node()) : Sym(blocked), sources::simulated);
+    add_collective("pp_send", GroupKind::pipeline, stage, all, kept("sends", address), each * count * w.spec.p2p,
+                   blocked);
   }
 }
 
@@ -117,8 +152,7 @@ Sym TermBuilder::add_collective(std::string_view word, GroupKind group, int stag
             fmt::format("stage {}: {}, time beside compute or another rank's wait", stage, word), "s", t - x,
             time_s - exposed_s, sources::sum);
   }
-  const Sym named = terms.expressions().symbol(
-      {std::string(word), std::string(word), "s", at_stage(path + ".exposed", stage), "", exposed_s});
+  const Sym named = kept(word, at_stage(path + ".exposed", stage));
   stages[static_cast<std::size_t>(stage)].exposed_by_group[static_cast<std::size_t>(group)] += named;
   return named;
 }
@@ -276,9 +310,10 @@ class DataTimes {
     if (sticks_out.value() <= 0 || gap.value() == 0) return Sym(1.0);
     const Sym all = b_.add(fmt::format("{}_tail", word), at(fmt::format("communication.{}_tail", word)),
                            fmt::format("stage {}: what {}", stage_, what), "s", sticks_out, sources::timing);
-    return b_.add(fmt::format("{}_seen", word), at(fmt::format("communication.{}_seen", word)),
-                  fmt::format("stage {}: share of it that other stages' work does not cover", stage_), "fraction",
-                  max(Sym(0.0), all - gap) / all, sources::simulated);
+    const std::string address = at(fmt::format("communication.{}_seen", word));
+    b_.add("seen", address, fmt::format("stage {}: share of it that other stages' work does not cover", stage_),
+           "fraction", max(Sym(0.0), all - gap) / all, sources::simulated);
+    return b_.kept(fmt::format("{}_seen", word), address);
   }
 
   TermBuilder& b_;

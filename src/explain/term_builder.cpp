@@ -59,6 +59,12 @@ Sym TermBuilder::of(std::string_view symbol, std::string_view address) {
       {std::string(symbol), term->meaning, term->unit, term->address, term->source, term->value});
 }
 
+Sym TermBuilder::kept(std::string_view symbol, std::string_view address) {
+  const Term* const term = terms.find(address);
+  return terms.expressions().kept_symbol(
+      {std::string(symbol), term->meaning, term->unit, term->address, term->source, term->value});
+}
+
 Sym TermBuilder::whole_bytes(Sym x) {
   const double value = std::ceil(std::max(0.0, x.value()) - 1e-6);
   if (x.node() == nullptr || value == x.value()) return Sym(value, x.node());
@@ -90,7 +96,7 @@ std::string_view size_symbol(GroupKind group) {
     case GroupKind::expert: return "e";
     case GroupKind::expert_tensor: return "x";
     case GroupKind::pipeline: return "p";
-    default: return "N";
+    default: return "ranks";
   }
 }
 
@@ -144,6 +150,10 @@ Sym TermBuilder::ranks_of(GroupKind group, int size) {
       return derived_degree("R", "shard sets that hold the same weights",
                             ranks_of(group, all) / ranks_of(group, parallel.shard_group), size);
     }
+  }
+  if (group == GroupKind::embedding || (group == GroupKind::pipeline && size != run.parallel.pipeline)) {
+    return terms.input("holders", "ranks that hold the same weights twice: sums of their gradients", size,
+                       sources::run_file);
   }
   return terms.input(size_symbol(group), fmt::format("ranks of a {} group", name(group)), size, sources::run_file);
 }

@@ -86,6 +86,10 @@ class TermBuilder {
   void add_optimizer_and_offload();
   void add_throughput();
   void add_model();
+  struct TokenTerms {
+    Sym total, score, causal, more;
+  };
+  TokenTerms token_terms(Sym s);
 
   // Times of one unit, after its bytes and FLOP.
   void add_layer_times(UnitTerms& unit, const LayerKind& kind, bool layer_recomputed, double causal_share);
@@ -128,6 +132,8 @@ class TermBuilder {
   std::string unused(std::string address) const;
   /// The symbol of a term that is there.
   Sym of(std::string_view symbol, std::string_view address);
+  /// The same where its value may be 0 and has to be seen.
+  Sym kept(std::string_view symbol, std::string_view address);
   /// Terms whose formulas give these bytes rounded up, as the estimate does.
   Sym whole_bytes(Sym x);
   /// To the nearest.

@@ -116,8 +116,8 @@ Sym Terms::input(std::string_view symbol, std::string_view meaning, double value
   std::string name(symbol);
   for (int i = 2;; ++i) {
     const auto known = inputs_.find(name);
-    if (known == inputs_.end()) break;
-    if (known->second.value() == value) return known->second;
+    if (known == inputs_.end() && !has(name)) break;
+    if (known != inputs_.end() && known->second.value() == value) return known->second;
     name = fmt::format("{}_{}", symbol, i);
   }
   Term term{name, std::string(meaning), std::string(unit), std::string(source), value, Sym(value), {}};

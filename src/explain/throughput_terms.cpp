@@ -7,6 +7,120 @@
 #include "term_builder.hpp"
 
 namespace shardplan::explain {
+namespace {
+
+Sym flop_of(const OperatorList<Sym>& list) {
+  Sym flop;
+  for (const Operator<Sym>& op : list.operators) {
+    flop += op.forward_flop + op.input_gradient_flop + op.weight_gradient_flop;
+  }
+  return flop;
+}
+
+Sym scores_of(const OperatorList<Sym>& list) {
+  Sym scores;
+  for (const Operator<Sym>& op : list.operators) scores += 3.0 * op.score_flop;
+  return scores;
+}
+
+/// What of a layer's forward FLOP runs again, as fold_flop has it.
+Sym rerun_of(const OperatorList<Sym>& text, const OperatorList<double>& numbers, const Recompute& recompute) {
+  Sym flop;
+  int product = 0;
+  const Operator<double>* number = numbers.operators.begin();
+  for (const Operator<Sym>& op : text.operators) {
+    bool again = is_recomputed(*number++, recompute);
+    if (recompute.of_layers()) {
+      const bool by_operator = recompute.mode == RecomputeMode::ops;
+      again = !by_operator || (op.kind == OperatorKind::gemm && product++ % 2 == 1);
+    }
+    if (again) flop += op.forward_flop;
+  }
+  return flop;
+}
+
+/// Of all layers, those that are recomputed: full:N runs the first N of each chunk again.
+double recomputed_share(const Run& run) {
+  const Recompute& recompute = run.training.recompute;
+  if (recompute.mode != RecomputeMode::first_n) return 1;
+  double layers = 0;
+  for (const int of_chunk : run.parallel.layers_per_chunk) layers += std::min(of_chunk, recompute.n);
+  return layers / static_cast<double>(run.model.layers());
+}
+
+}  // namespace
+
+/// FLOP of a token, kind by kind of layer, over the whole, uncut model.
+TermBuilder::TokenTerms TermBuilder::token_terms(Sym s) {
+  TokenTerms sum;
+  LayerOptions o = whole_model_options(run.model);
+  o.base_trains = !run.training.peft.active();
+  o.adapted = run.training.peft.active() ? run.training.peft.targets : 0;
+  o.attention = run.training.attention;
+  const auto layer_of = [&](const std::string& tail, const OperatorList<Sym>& list, const Symbols<Sym>& v) {
+    const Sym flop = add("layer", "throughput.layer" + tail, "FLOP of one layer and token, forward and backward",
+                         "FLOP", flop_of(list) / s, sources::palm);
+    const Sym score = add("layer_score", "throughput.layer_score" + tail, "of it, attention scores in full", "FLOP",
+                          scores_of(list) / s, sources::palm);
+    const Sym seen = v.keys.value() > 0 ? score * v.keys_causal / v.keys : Sym();
+    const Sym causal = score.value() == 0 ? flop : flop - score + seen;
+    return std::array<Sym, 3>{flop, score, causal};
+  };
+  for (std::size_t i = 0; i < run.model.kinds.size(); ++i) {
+    const LayerKind& kind = run.model.kinds[i];
+    const Sym layers(static_cast<double>(std::count(run.model.layer_kinds.begin(), run.model.layer_kinds.end(), i)));
+    Symbols<double> numbers = whole_model_symbols(run.model, kind, s.value());
+    numbers.r = run.training.peft.rank;
+    const Symbols<Sym> v = symbols(numbers, sources::config);
+    OperatorList<Sym> list;
+    OperatorList<double> list_numbers;
+    layer_operators(v, o, kind, 1, 1, list);
+    layer_operators(numbers, o, kind, 1, 1, list_numbers);
+    const std::string tail = run.model.kinds.size() > 1 ? fmt::format("_{}", i) : std::string();
+    const auto [flop, score, causal] = layer_of(tail, list, v);
+    sum.total += layers * flop;
+    sum.score += layers * score;
+    sum.causal += layers * causal;
+    const Sym again = rerun_of(list, list_numbers, run.training.recompute);
+    if (again.value() > 0) {
+      sum.more += layers * Sym(recomputed_share(run)) *
+                  add("again", "throughput.layer_again" + tail, "FLOP of one layer and token that run again", "FLOP",
+                      again / s, sources::palm);
+    }
+  }
+  Symbols<double> numbers = whole_model_symbols(run.model, run.model.kinds.front(), s.value());
+  numbers.r = run.training.peft.rank;
+  LayerOptions end_options = whole_model_options(run.model);
+  end_options.adapted = run.training.peft.active() ? run.training.peft.targets : 0;
+  OperatorList<Sym> ends;
+  head_operators(symbols(numbers, sources::config), end_options, run.model, LossBytes{}, !run.training.peft.active(),
+                 false, ends);
+  const Sym head = add("head", "throughput.head", "FLOP of the head and one token", "FLOP", flop_of(ends) / s,
+                       sources::palm);
+  sum.total += head;
+  sum.causal += head;
+  const double rows = static_cast<double>(run.model.vocab_size), padded = static_cast<double>(run.padded_vocab());
+  if (padded != rows) {
+    sum.more += head * (of("padded", "model.padded_vocab_size") /
+                            terms.input("vocab", "tokens of the vocabulary", rows, sources::config) -
+                        1.0);
+  }
+  if (run.model.mtp_layers > 0 && run.training.framework == Framework::megatron) {
+    const LayerKind& last = run.model.layer(run.model.layers() - 1);
+    const Symbols<Sym> v = symbols(whole_model_symbols(run.model, last, s.value()), sources::config);
+    OperatorList<Sym> block;
+    layer_operators(v, whole_model_options(run.model), last, 1, 1, block);
+    const auto [flop, score, causal] = layer_of("_mtp", block, v);
+    const double times = static_cast<double>(run.model.mtp_layers);
+    const Sym modules =
+        times == 1 ? Sym(1.0) : terms.input("mtp_layers", "multi-token prediction modules", times, sources::config);
+    const Sym projection = 12.0 * v.h * v.h;
+    sum.total += modules * (flop + projection + head);
+    sum.causal += modules * (causal + projection + head);
+    sum.score += modules * score;
+  }
+  return sum;
+}
 
 void TermBuilder::add_throughput() {
   const ThroughputEstimate& t = estimate.throughput;
@@ -23,61 +137,20 @@ void TermBuilder::add_throughput() {
                                tokens / gpus, t.tokens_per_s_per_gpu, "tokens_per_s over num_gpus");
   add_checked("samples", "throughput.samples_per_s", "sequences a second", "1/s", gbs / step, t.samples_per_s,
               "global batch over step");
-  // FLOP of a token, kind by kind of layer, over the whole, uncut model.
-  Sym total, score;
-  LayerOptions o = whole_model_options(run.model);
-  o.base_trains = !run.training.peft.active();
-  o.adapted = run.training.peft.active() ? run.training.peft.targets : 0;
-  o.attention = run.training.attention;
-  for (std::size_t i = 0; i < run.model.kinds.size(); ++i) {
-    const LayerKind& kind = run.model.kinds[i];
-    const double layers =
-        static_cast<double>(std::count(run.model.layer_kinds.begin(), run.model.layer_kinds.end(), i));
-    Symbols<double> v = whole_model_symbols(run.model, kind, s.value());
-    v.r = run.training.peft.rank;
-    OperatorList<Sym> list;
-    layer_operators(symbols(v, sources::config), o, kind, 1, 1, list);
-    Sym flop, scores;
-    for (const Operator<Sym>& op : list.operators) {
-      flop += op.forward_flop + op.input_gradient_flop + op.weight_gradient_flop;
-      scores += 3.0 * op.score_flop;
-    }
-    const std::string tail = run.model.kinds.size() > 1 ? fmt::format("_{}", i) : std::string();
-    const Sym one = add("layer", fmt::format("throughput.layer{}", tail),
-                        "FLOP of one layer and token, forward and backward", "FLOP", flop / s, sources::palm);
-    const Sym one_score = add("layer_score", fmt::format("throughput.layer_score{}", tail),
-                              "of it, attention scores in full", "FLOP", scores / s, sources::palm);
-    total += Sym(layers) * one;
-    score += Sym(layers) * one_score;
-  }
-  Symbols<double> v = whole_model_symbols(run.model, run.model.kinds.front(), s.value());
-  v.r = run.training.peft.rank;
-  LayerOptions end_options = whole_model_options(run.model);
-  end_options.adapted = run.training.peft.active() ? run.training.peft.targets : 0;
-  OperatorList<Sym> ends;
-  head_operators(symbols(v, sources::config), end_options, run.model, LossBytes{}, !run.training.peft.active(), false,
-                 ends);
-  Sym head;
-  for (const Operator<Sym>& op : ends.operators) {
-    head += op.forward_flop + op.input_gradient_flop + op.weight_gradient_flop;
-  }
-  total += add("head", "throughput.head", "FLOP of the head and one token", "FLOP", head / s, sources::palm);
-  const Sym flop = add_checked("FLOP", "throughput.model_flop_per_token", "FLOP of a token, scores in full", "FLOP",
-                               total, t.model_flop_per_token, sources::palm);
-  add_checked("score", "throughput.score_flop_per_token", "of it, attention scores in full", "FLOP", score,
-              t.score_flop_per_token, sources::palm);
+  const TokenTerms token = token_terms(s);
+  const Sym flop = derived("FLOP", "throughput.model_flop_per_token", "FLOP of a token, scores in full", "FLOP",
+                           token.total, t.model_flop_per_token, sources::palm);
+  derived("score", "throughput.score_flop_per_token", "of it, attention scores in full", "FLOP", token.score,
+          t.score_flop_per_token, sources::palm);
   const Sym peak = leaf("peak", "throughput.peak", "dense rate of the GPU in the compute precision", "FLOP/s",
                         t.peak_flop_per_s, "shardplan list gpus");
   const Sym model_rate = add_checked("model_rate", "throughput.model", "model FLOP a second and GPU", "FLOP/s",
                                      rate * flop, t.model_flop_per_s_per_gpu, sources::palm);
-  const Sym hardware = [&] {
-    const double extra = rate.value() > 0 ? t.hardware_flop_per_s_per_gpu / rate.value() - flop.value() : 0.0;
-    const Sym more =
-        leaf("more", "throughput.recomputed_flop_per_token", "FLOP of a token: recomputation, padded vocabulary",
-             "FLOP", std::fabs(extra) < 1e-9 * flop.value() ? 0.0 : extra, sources::palm);
-    return add_checked("hardware_rate", "throughput.hardware", "FLOP a second and GPU with recomputation", "FLOP/s",
-                       rate * (flop + more), t.hardware_flop_per_s_per_gpu, sources::palm);
-  }();
+  const Sym more = add("more", "throughput.recomputed_flop_per_token",
+                       "FLOP of a token: what runs again, and the rows that pad the vocabulary", "FLOP", token.more,
+                       sources::palm);
+  const Sym hardware = derived("hardware_rate", "throughput.hardware", "FLOP a second and GPU with recomputation",
+                               "FLOP/s", rate * (flop + more), t.hardware_flop_per_s_per_gpu, sources::palm);
   if (t.peak_flop_per_s > 0) {
     const auto share = [&](std::string_view word, std::string_view meaning, Sym formula, double value,
                            std::string_view source) {
@@ -85,12 +158,11 @@ void TermBuilder::add_throughput() {
     };
     share("mfu", "model FLOP over the peak, scores in full", model_rate / peak, t.mfu, sources::palm);
     share("hfu", "with recomputation", hardware / peak, t.hfu, sources::palm);
-    const double causal = rate.value() > 0 ? t.mfu_causal * t.peak_flop_per_s / rate.value() : 0.0;
-    const Sym half = leaf("causal", "throughput.causal_flop_per_token", "FLOP of a token, scores under the causal mask",
-                          "FLOP", causal, "Megatron-LM num_floating_point_operations; sliding windows exact");
+    const Sym half = add("causal_FLOP", "throughput.causal_flop_per_token",
+                         "FLOP of a token, scores under the causal mask", "FLOP", token.causal,
+                         "Megatron-LM num_floating_point_operations; sliding windows exact");
     share("mfu_causal", "with half of the scores", rate * half / peak, t.mfu_causal, sources::palm);
-    const Sym active = terms.input("N_active", "parameters that a token passes",
-                                   static_cast<double>(estimate.model.active_parameters), sources::config);
+    const Sym active = of("N_active", "model.active_parameters");
     share("mfu_6n", "by 6 FLOP a parameter and token", 6.0 * active * rate / peak, t.mfu_6n,
           "arXiv:2001.08361 section 2.1");
   }
@@ -112,11 +184,19 @@ void TermBuilder::add_model() {
     for (const Operator<Sym>& op : list.operators)
       sums[static_cast<std::size_t>(op.part)] += Sym(count) * op.parameters;
   };
+  Sym idle;  // experts that a token does not visit
   for (std::size_t i = 0; i < run.model.kinds.size(); ++i) {
     const LayerKind& kind = run.model.kinds[i];
+    const Symbols<Sym> v = symbols(whole_model_symbols(run.model, kind, 1), sources::config);
     OperatorList<Sym> list;
-    layer_operators(symbols(whole_model_symbols(run.model, kind, 1), sources::config), options, kind, 1, 1, list);
-    add_list(list, static_cast<double>(std::count(run.model.layer_kinds.begin(), run.model.layer_kinds.end(), i)));
+    layer_operators(v, options, kind, 1, 1, list);
+    const double layers =
+        static_cast<double>(std::count(run.model.layer_kinds.begin(), run.model.layer_kinds.end(), i));
+    add_list(list, layers);
+    if (kind.mlp.kind != MlpKind::moe || kind.mlp.experts <= 0) continue;
+    for (const Operator<Sym>& op : list.operators) {
+      if (op.part == Part::experts) idle += Sym(layers) * op.parameters / v.E * (v.E - v.k_top);
+    }
   }
   const Symbols<Sym> v = symbols(whole_model_symbols(run.model, run.model.kinds.front(), 1), sources::config);
   OperatorList<Sym> ends;
@@ -140,12 +220,18 @@ void TermBuilder::add_model() {
   const Sym adapters = leaf("adapters", "model.parameters_by_part.adapters", "low-rank adapters", "",
                             exact(parts.adapters), "arXiv:2106.09685 section 4.1: r (in + out) a matrix");
   const double of_model = exact(estimate.model.parameters);
-  add_checked("parameters", "model.parameters", "of the published model: unpadded, tied once", "",
-              std::fabs(total.value() - of_model) < 0.5 ? total : total + adapters, of_model, sources::config);
-  leaf("active", "model.active_parameters", "parameters that a token passes", "",
-       exact(estimate.model.active_parameters), sources::config);
-  leaf("trainable", "model.trainable_parameters", "parameters that train", "",
-       exact(estimate.model.trainable_parameters), sources::config);
+  const Sym parameters =
+      add_checked("parameters", "model.parameters", "of the published model: unpadded, tied once", "",
+                  std::fabs(total.value() - of_model) < 0.5 ? total : total + adapters, of_model, sources::config);
+  const Sym visits =
+      idle.value() == 0 ? parameters
+                        : parameters - add("idle", "model.idle_parameters", "experts that a token does not visit", "",
+                                           idle, sources::config);
+  derived("active", "model.active_parameters", "parameters that a token passes", "", visits,
+          exact(estimate.model.active_parameters), sources::config);
+  const double trainable = exact(estimate.model.trainable_parameters);
+  add_checked("trainable", "model.trainable_parameters", "parameters that train", "",
+              trainable == adapters.value() && trainable > 0 ? adapters : parameters, trainable, sources::config);
   leaf("vocab", "model.padded_vocab_size", "rows of the vocabulary with padding", "",
        exact(estimate.model.padded_vocab_size), "make_vocab_size_divisible_by x t (Megatron-LM)");
 }

@@ -142,14 +142,6 @@ void TermBuilder::add_exposed_by_group() {
     Sym sum, waits;
     for (std::size_t i = 0; i < stages.size(); ++i) {
       Sym of_stage = stages[i].exposed_by_group[g];
-      if (kind == GroupKind::pipeline) {
-        // pp_send is among them on the stage whose rows are printed.
-        of_stage = of("sends", at_stage("time.communication_exposed.sends", static_cast<int>(i)));
-        for (const std::string_view call : {"holder_grad_all_reduce"}) {
-          const std::string exposed = at_stage(fmt::format("communication.{}.exposed", call), static_cast<int>(i));
-          if (terms.has(exposed)) of_stage += of(call, exposed);
-        }
-      }
       waits += stages[i].data_exposed;
       if (of_stage.value() == 0) continue;
       sum += derived(name(kind), at_stage(address, static_cast<int>(i)),

@@ -109,8 +109,9 @@ class UnitTimes {
       const CollectiveSum& exact = unit_.unit->collectives[i];
       const auto add = [&](std::string_view what, std::string_view meaning, Sym formula) {
         if (formula.node() == nullptr) return Sym(0.0);
-        return b_.add(word, fmt::format("{}.{}.{}", unit_.path, word, what),
-                      fmt::format("{}: {}, {}", unit_.label, word, meaning), "s", formula, sources::timing);
+        const std::string address = fmt::format("{}.{}.{}", unit_.path, word, what);
+        b_.add(word, address, fmt::format("{}: {}, {}", unit_.label, word, meaning), "s", formula, sources::timing);
+        return b_.kept(word, address);
       };
       const Sym f = add("forward", "calls of the forward pass", row.forward);
       const Sym g = add("backward", "calls of the backward pass with its recomputation", row.backward);
@@ -176,8 +177,9 @@ class UnitTimes {
   Sym derived(std::string_view what, std::string_view meaning, Sym formula, double value) {
     if (value == 0 && formula.node() == nullptr) return Sym(0.0);
     const std::string_view symbol = what.substr(0, what.find('.'));
-    return b_.derived(symbol, fmt::format("{}.{}", unit_.path, what), fmt::format("{}: {}", unit_.label, meaning), "s",
-                      formula, value, sources::timing);
+    const std::string address = fmt::format("{}.{}", unit_.path, what);
+    b_.derived(symbol, address, fmt::format("{}: {}", unit_.label, meaning), "s", formula, value, sources::timing);
+    return formula.node() == nullptr ? Sym(value) : b_.kept(symbol, address);
   }
 
   Sym sum(std::string_view symbol, std::string_view what, std::string_view meaning, Sym formula, double value) {
