@@ -43,8 +43,50 @@ std::vector<Sums> sums_of(const UnitTerms& unit, std::uint8_t modules) {
   return rows;
 }
 
-/// Elements that states are counted of, as fold_weights sorts them. What optimizers count tensor by tensor stays a
-/// number.
+/// What optimizers count tensor by tensor stays a number.
+void add_counted(TermBuilder& builder, const UnitTerms& unit, StateElements<Sym>& to, const Weights& numbers,
+                 bool experts) {
+  const std::string tail = experts ? "_experts" : "";
+  const auto counted = [&](std::string_view symbol, std::string_view what, double value, std::string_view unit_name) {
+    if (value == 0) return Sym(0.0);
+    return builder.leaf(fmt::format("{}{}", symbol, tail), fmt::format("{}.{}{}", unit.path, symbol, tail),
+                        fmt::format("{}: {}", unit.label, what), unit_name, value,
+                        "the optimizer's states, tensor by tensor (list optimizers)");
+  };
+  to.counted = counted("counted", "elements counted tensor by tensor", numbers.counted, "");
+  to.counted_bytes = counted("counted_bytes", "states counted tensor by tensor", numbers.counted_bytes, "B");
+  to.treated = counted("treated", "elements of matrices of the optimizer", numbers.treated, "");
+  to.adapter_counted = counted("adapter_counted", "adapter elements counted", numbers.adapter_counted, "");
+  to.adapter_counted_bytes = counted("adapter_bytes", "adapter states counted", numbers.adapter_counted_bytes, "B");
+  to.unpaged_bytes = counted("unpaged", "states too small to page", numbers.unpaged_bytes, "B");
+  to.largest_bytes = counted("largest", "states of the largest matrix", numbers.largest_bytes, "B");
+}
+
+/// Elements of multi-token prediction: another layer's, and its projection with three vectors.
+void add_mtp_elements(TermBuilder& builder, UnitTerms& mtp, const UnitTerms& layer, Sym modules, Sym projection,
+                      std::string_view source) {
+  for (const bool experts : {false, true}) {
+    StateElements<Sym>& to = experts ? mtp.expert : mtp.dense;
+    const StateElements<Sym>& from = experts ? layer.expert : layer.dense;
+    const Weights& numbers = experts ? mtp.unit->weights.expert : mtp.unit->weights.dense;
+    const std::string tail = experts ? "_experts" : "";
+    const auto add = [&](std::string_view symbol, std::string_view what, Sym one, double value) {
+      if (value == 0) return Sym(0.0);
+      return builder.derived(fmt::format("{}{}", symbol, tail), fmt::format("mtp.{}{}", what, tail),
+                             fmt::format("multi-token prediction: {} parameters on this rank", what), "",
+                             modules * one, value, source);
+    };
+    to.trained = add("P", "trained", experts ? from.trained : from.trained + projection, numbers.trained);
+    to.narrow = add("P_narrow", "narrow", from.narrow, numbers.narrow);
+    to.frozen = add("P_frozen", "frozen", from.frozen, numbers.frozen);
+    to.quantized = add("P_quantized", "quantized", from.quantized, numbers.quantized);
+    to.quantized_rows = add("rows", "quantized_rows", from.quantized_rows, numbers.quantized_rows);
+    to.adapters = add("P_adapters", "adapters", from.adapters, numbers.adapters);
+    add_counted(builder, mtp, to, numbers, experts);
+  }
+}
+
+/// Elements that states are counted of, as fold_weights sorts them.
 void add_elements(TermBuilder& builder, UnitTerms& unit) {
   const auto named = [&](StateElements<Sym>& to, const Weights& numbers, bool experts) {
     Sym trained, narrow, frozen, quantized, rows, adapters;
@@ -79,19 +121,7 @@ void add_elements(TermBuilder& builder, UnitTerms& unit) {
     to.quantized = add("P_quantized", "quantized", quantized, numbers.quantized);
     to.quantized_rows = add("rows", "quantized_rows", rows, numbers.quantized_rows);
     to.adapters = add("P_adapters", "adapters", adapters, numbers.adapters);
-    const auto counted = [&](std::string_view symbol, std::string_view what, double value, std::string_view unit_name) {
-      if (value == 0) return Sym(0.0);
-      return builder.leaf(fmt::format("{}{}", symbol, tail), fmt::format("{}.{}{}", unit.path, what, tail),
-                          fmt::format("{}: {}", unit.label, what), unit_name, value,
-                          "the optimizer's states, tensor by tensor (list optimizers)");
-    };
-    to.counted = counted("counted", "elements counted tensor by tensor", numbers.counted, "");
-    to.counted_bytes = counted("counted_bytes", "states counted tensor by tensor", numbers.counted_bytes, "B");
-    to.treated = counted("treated", "elements of matrices of the optimizer", numbers.treated, "");
-    to.adapter_counted = counted("adapter_counted", "adapter elements counted", numbers.adapter_counted, "");
-    to.adapter_counted_bytes = counted("adapter_bytes", "adapter states counted", numbers.adapter_counted_bytes, "B");
-    to.unpaged_bytes = counted("unpaged", "states too small to page", numbers.unpaged_bytes, "B");
-    to.largest_bytes = counted("largest", "states of the largest matrix", numbers.largest_bytes, "B");
+    add_counted(builder, unit, to, numbers, experts);
   };
   named(unit.dense, unit.unit->weights.dense, false);
   named(unit.expert, unit.unit->weights.expert, true);
@@ -199,7 +229,7 @@ void TermBuilder::add_layers() {
     }
   }
 
-  terms.alias("operators", units.front().path + ".saved");
+  terms.alias("operators", units.front().path + ".forward");
 
   const LayerKind& last = model.layer(model.layers() - 1);
   const Symbols<double> numbers = symbols_for(run, last);
@@ -259,7 +289,7 @@ void TermBuilder::add_mtp() {
   const Sym norms_and_projection = 3.0 * hidden / v.t_sp;
   mtp.kept = of_both("kept", "B", layer->kept + norms_and_projection, w.ends.mtp.bytes.kept);
   mtp.saved = of_both("saved", "B", layer->saved + norms_and_projection, w.ends.mtp.bytes.saved);
-  add_elements(*this, mtp);
+  add_mtp_elements(*this, mtp, *layer, modules, 2.0 * v.h * v.h + 3.0 * v.h, source);
   const UnitTime& time = w.ends.mtp.time;
   mtp.forward = of_both("forward", "s", layer->forward + head->forward, time.forward_s);
   mtp.backward = of_both("backward", "s", layer->backward + head->backward, time.backward_s);

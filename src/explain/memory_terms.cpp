@@ -55,6 +55,17 @@ class StageMemory {
     }
     b_.terms.alias(at("memory.total"), at(fmt::format("memory.total.{}", peak)));
     add_stage_facts(e);
+    // What the weights of this rank are divided by, whatever formula stands in between.
+    std::vector<std::string> divisors;
+    for (const char* const degree : {"t", "p", "e", "x", "N", "N_e", "S"}) {
+      if (b_.terms.has(degree) && b_.terms.find(degree)->value > 1) divisors.emplace_back(degree);
+    }
+    for (const std::string_view part : {"parameters", "gradients", "optimizer"}) {
+      b_.terms.relate(at(fmt::format("memory.{}.{}", part, peak)), divisors);
+      b_.terms.relate(at(fmt::format("states.{}", part)), divisors);
+    }
+    b_.terms.relate(at("states.trained"), divisors);
+    b_.terms.relate(at("states.trained_experts"), divisors);
   }
 
  private:
@@ -168,13 +179,12 @@ class StageMemory {
     r.workspaces = number("workspaces", "memory.transient.workspaces", "cuBLAS workspaces of two streams", n.workspaces,
                           "PyTorch CUDABlas.cpp");
     r.in_flight = in_flight_;
-    r.current = number("current", "memory.activations.current", "what the microbatch in its backward keeps", n.current,
-                       sources::korthikanti);
+    r.current = largest_chunk(n.current);
     r.first_layer = number("first_layer", "memory.activations.first_layer", "of it, the first layer's", n.first_layer,
                            sources::korthikanti);
     r.retained = number("retained", "memory.activations.retained", "gradients of retained inputs", n.retained,
                         "PyTorch FSDP1, post-backward hook");
-    const std::string_view measured = "PyTorch autograd, measured (docs/validation.md)";
+    constexpr std::string_view measured = "PyTorch autograd, measured (docs/validation.md)";
     const auto of_unit = [&](std::string_view path, std::string_view symbol, std::string_view meaning, double value) {
       const Term* const term = b_.terms.find(path);
       if (value == 0) return Sym(0.0);
@@ -220,6 +230,17 @@ class StageMemory {
     r.lasting = number("lasting", "memory.buffers.lasting", "buckets that live as long as the model", n.lasting,
                        "PyTorch DistributedDataParallel, gradient_as_bucket_view");
     return r;
+  }
+
+  /// Of the rank's chunks, the one that keeps most of one microbatch.
+  Sym largest_chunk(double value) {
+    Sym most;
+    for (const ChunkTerms& chunk : b_.stages[static_cast<std::size_t>(stage_)].chunks) {
+      if (chunk.kept > most) most = chunk.kept;
+    }
+    if (value == 0) return Sym(0.0);
+    return b_.derived("current", at("memory.activations.current"), "what the microbatch in its backward keeps", "B",
+                      most, value, sources::korthikanti);
   }
 
   /// The loss and the head's product: the formulas of head_peaks over text.
@@ -295,19 +316,106 @@ class StageMemory {
     plain("memory.layers", "decoder layers of the stage", e.layers, "", sources::run_file);
     plain("memory.in_flight_microbatches", "microbatches in flight, in full stages",
           static_cast<double>(e.in_flight_microbatches), "", sources::simulated);
-    plain("memory.host", "bytes in host memory, one GPU's share", static_cast<double>(e.host_bytes), "B",
-          "arXiv:2101.06840; DeepSpeed offload_config.py");
-    plain("memory.nvme", "bytes on NVMe, one GPU's share", static_cast<double>(e.nvme_bytes), "B",
-          "arXiv:2104.07857; DeepSpeed offload_config.py");
-    const Sym total =
-        b_.terms.expressions().symbol({"allocated", "total without framework", "B", at("memory.allocated"), "",
-                                       static_cast<double>(e.peak().allocated())});
-    b_.leaf("allocated", at("memory.allocated"), "torch.cuda.max_memory_allocated", "B",
-            static_cast<double>(e.peak().allocated()), sources::sum);
-    const double factor = b_.run.training.stack.memory.reserved_factor;
-    b_.add_checked("reserved", at("memory.reserved"), "torch.cuda.max_memory_reserved", "B",
-                   b_.whole_bytes(Sym(factor) * total), static_cast<double>(e.reserved_bytes),
-                   "allocated x the stack's factor; fragments of unfused losses (docs/catalog.md)");
+    add_elsewhere(e);
+    add_reserved(e);
+    add_bytes_per_parameter(e);
+  }
+
+  /// What lives in host memory and on NVMe.
+  void add_elsewhere(const StageEstimate& e) {
+    const Run& run = b_.run;
+    const Offload& offload = run.training.offload;
+    Sym host, nvme;
+    const auto put = [&](OffloadDevice device, std::string_view state) {
+      const std::string address = at(fmt::format("states.{}.offloaded", state));
+      if (!b_.terms.has(address)) return;
+      (device == OffloadDevice::nvme ? nvme : host) += b_.of(state, address);
+    };
+    put(offload.parameters, "parameters");
+    put(offload.optimizer, "gradients");
+    put(offload.optimizer, "optimizer");
+    const double pinned = memory_.host_bytes - host.value();
+    if (pinned > 0.5) {
+      host += number("pinned", "memory.host.pinned", "buffers pinned to swap with NVMe", pinned,
+                     "DeepSpeed runtime/zero/offload_config.py: buffer_count x buffer_size, sub_group_size");
+    }
+    if (memory_.offloaded_activations > 0) {
+      host += b_.whole_bytes(b_.of("activations", at("memory.activations.offloaded")));
+    }
+    b_.derived("host", at("memory.host"), "bytes in host memory, one GPU's share", "B", b_.whole_bytes(host),
+               static_cast<double>(e.host_bytes), "arXiv:2101.06840; DeepSpeed offload_config.py");
+    b_.derived("nvme", at("memory.nvme"), "bytes on NVMe, one GPU's share", "B", b_.whole_bytes(nvme),
+               static_cast<double>(e.nvme_bytes), "arXiv:2104.07857; DeepSpeed offload_config.py");
+  }
+
+  /// What the allocator reserves, and the ends of its band.
+  void add_reserved(const StageEstimate& e) {
+    const std::string peak(name(e.peak_moment));
+    const Run& run = b_.run;
+    b_.derived("allocated", at("memory.allocated"), "torch.cuda.max_memory_allocated", "B",
+               b_.of("total", at("memory.total." + peak)) - b_.of("framework", at("memory.framework." + peak)),
+               static_cast<double>(e.peak().allocated()), "all but what is outside the allocator");
+    const Sym allocated = b_.of("allocated", at("memory.allocated"));
+    const StackMemory& memory = run.training.stack.memory;
+    constexpr std::string_view source =
+        "allocated x the stack's reserved_factor; fragments of unfused losses (docs/catalog.md)";
+    Sym reserved = allocated, high = allocated;
+    if (run.training.framework != Framework::textbook) {
+      const LossKind loss = run.training.loss;
+      const bool unfused = loss == LossKind::hf || loss == LossKind::hf_shift || loss == LossKind::hf_external ||
+                           loss == LossKind::hf_native;
+      const bool fragments = unfused && memory.logits_fragmentation && memory_.facts.has_head;
+      const Sym logits = fragments ? b_.of("logits", "head.logits") : Sym();
+      const Sym factor = b_.terms.input("reserve", "reserved over allocated", memory.reserved_factor,
+                                        "the stack's memory.reserved_factor (docs/catalog.md)");
+      reserved = factor * allocated + (e.peak_moment == Moment::loss ? 4.0 * logits : Sym());
+      high = b_.terms.input("reserve_high", "reserved over allocated, high end of the band", 1.09,
+                            "docs/validation.md, verdicts and bands of peak memory") *
+                 allocated +
+             8.0 * logits;
+    }
+    reserved = b_.whole_bytes(reserved);
+    high = b_.whole_bytes(high);
+    if (e.has_moment[static_cast<std::size_t>(Moment::initialisation)] &&
+        run.training.framework != Framework::textbook) {
+      const MemoryParts& start = e.moments[static_cast<std::size_t>(Moment::initialisation)];
+      if (static_cast<double>(start.allocated()) > reserved.value()) {
+        reserved = b_.of("total", at("memory.total.initialisation")) -
+                   b_.of("framework", at("memory.framework.initialisation"));
+      }
+    }
+    const Sym all = b_.derived("reserved", at("memory.reserved"), "torch.cuda.max_memory_reserved", "B", reserved,
+                               static_cast<double>(e.reserved_bytes), source);
+    b_.derived("low", at("memory.reserved_low"), "low end of the reserve's band: what is allocated", "B",
+               all < allocated ? all : allocated, static_cast<double>(e.reserved_low_bytes), source);
+    b_.derived("high", at("memory.reserved_high"), "high end of the reserve's band", "B", high < all ? all : high,
+               static_cast<double>(e.reserved_high_bytes), source);
+  }
+
+  /// States over the weights that the rank works with, as the page prints them.
+  void add_bytes_per_parameter(const StageEstimate& e) {
+    const std::string peak(name(e.peak_moment));
+    const auto of = [&](std::string_view part) {
+      return b_.kept(part, at(fmt::format("memory.{}.{}", part, peak)));
+    };
+    const Sym states =
+        b_.add("states", at("memory.states"), fmt::format("states of stage {}: weights, gradients, optimizer", stage_),
+               "B", of("parameters") + of("gradients") + of("optimizer"), sources::zero);
+    if (e.parameters <= 0) return;
+    const StageTerms& stage = b_.stages[static_cast<std::size_t>(stage_)];
+    Sym held;
+    for (const StateElements<Sym>* const each : {&stage.dense, &stage.expert}) {
+      held += each->trained + each->frozen + each->quantized + each->adapters;
+    }
+    const Sym count = b_.add_checked("P_rank", at("states.held"), "weights that this rank works with", "", held,
+                                     static_cast<double>(e.parameters), sources::operators_list);
+    for (const std::string_view part : {"parameters", "gradients", "optimizer"}) {
+      b_.add(part, at(fmt::format("memory.bytes_per_parameter.{}", part)),
+             fmt::format("bytes of {} for one weight of stage {}", part, stage_), "B", of(part) / count,
+             sources::zero);
+    }
+    b_.add("bytes", at("memory.bytes_per_parameter"), fmt::format("bytes of states for one weight of stage {}", stage_),
+           "B", states / count, sources::zero);
   }
 
   static constexpr double cuda_context_bytes = 0.5 * 1024 * 1024 * 1024;
@@ -342,6 +450,10 @@ void TermBuilder::add_memory() {
     plain("nvme", "bytes on NVMe", static_cast<double>(e.nvme_bytes), "B");
     leaf("reserved", at_stage("memory.reserved", e.stage), "torch.cuda.max_memory_reserved", "B",
          static_cast<double>(e.reserved_bytes), sources::sum);
+    leaf("low", at_stage("memory.reserved_low", e.stage), "low end of the reserve's band", "B",
+         static_cast<double>(e.reserved_low_bytes), sources::sum);
+    leaf("high", at_stage("memory.reserved_high", e.stage), "high end of the reserve's band", "B",
+         static_cast<double>(e.reserved_high_bytes), sources::sum);
     leaf("framework", at_stage("memory.outside", e.stage), "outside the allocator", "B",
          static_cast<double>(e.peak().framework), sources::sum);
   }
@@ -358,22 +470,31 @@ void TermBuilder::add_memory() {
       capacity - with("reserved", at_stage("memory.reserved", binding)) -
           with("framework", at_stage("memory.framework", binding)),
       sources::sum);
-  leaf("low", "memory.reserved_low", "low end of the reserve's band", "B",
-       static_cast<double>(estimate.reserved_low_bytes), "allocated; docs/validation.md");
-  leaf("high", "memory.reserved_high", "high end of the reserve's band", "B",
-       static_cast<double>(estimate.reserved_high_bytes), "1.09 x allocated; docs/validation.md");
-  leaf("host", "memory.host_bytes_per_node", "host memory of a node", "B",
-       static_cast<double>(estimate.host_bytes_per_node), "arXiv:2101.06840");
-  leaf("nvme", "memory.nvme_bytes_per_node", "NVMe of a node", "B", static_cast<double>(estimate.nvme_bytes_per_node),
-       "arXiv:2104.07857");
+  // A node's share: the mean rank's bytes times the GPUs of a node.
+  const auto per_node = [&](std::string_view what, std::string_view meaning, double value, std::string_view source) {
+    Sym sum;
+    for (std::size_t i = 0; i < w.stages.size(); ++i) {
+      sum += of(what, at_stage(fmt::format("memory.{}", what), static_cast<int>(i)));
+    }
+    const Sym gpus = terms.input("node_gpus", "GPUs that share a node's host",
+                                 std::min(run.cluster.gpus_per_node, run.num_gpus), "the cluster file, gpus_per_node");
+    derived(what, fmt::format("memory.{}_bytes_per_node", what), meaning, "B", rounded(sum / stage_count() * gpus),
+            value, source);
+  };
+  per_node("host", "host memory of a node", static_cast<double>(estimate.host_bytes_per_node), "arXiv:2101.06840");
+  per_node("nvme", "NVMe of a node", static_cast<double>(estimate.nvme_bytes_per_node), "arXiv:2104.07857");
   for (const PartField& part : part_fields) {
     terms.alias(fmt::format("memory.{}", part.name), at_stage(fmt::format("memory.{}", part.name), peak));
   }
   for (const std::string_view each : {"total", "layers", "in_flight_microbatches", "allocated", "host", "nvme",
-                                      "activations.in_flight", "activations.kept", "activations.live"}) {
+                                      "activations.in_flight", "activations.kept", "activations.live", "states",
+                                      "bytes_per_parameter", "bytes_per_parameter.parameters",
+                                      "bytes_per_parameter.gradients", "bytes_per_parameter.optimizer"}) {
     terms.alias(fmt::format("memory.{}", each), at_stage(fmt::format("memory.{}", each), peak));
   }
-  terms.alias("memory.reserved", at_stage("memory.reserved", binding));
+  for (const std::string_view each : {"reserved", "reserved_low", "reserved_high"}) {
+    terms.alias(fmt::format("memory.{}", each), at_stage(fmt::format("memory.{}", each), binding));
+  }
   for (std::size_t i = 0; i < moment_count; ++i) {
     const std::string when(name(static_cast<Moment>(i)));
     terms.alias("memory.total." + when, at_stage("memory.total." + when, peak));

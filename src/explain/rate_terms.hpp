@@ -25,6 +25,9 @@ class Rates {
   Sym peak(Precision precision);
   Sym sustained();
   Sym hbm();
+  /// Bandwidth of a group's links, and of one GPU's share of the network.
+  Sym links(const RankGroup& group);
+  Sym nic();
   /// memory_seconds as text: bytes over HBM.
   Sym memory(Sym bytes);
 
@@ -40,9 +43,6 @@ class Rates {
   Sym tile(Precision precision, double width, Sym m, Sym n, Sym k, Sym batch);
   Sym measured_collective(const std::string& path, const std::string& label, Collective op, const RankGroup& group,
                           Sym sent);
-  Sym links(const RankGroup& group);
-  Sym nic();
-
   TermBuilder& b_;
   const Gpu& gpu_;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "rate_terms.hpp"
 #include "shardplan/explain/named_symbols.hpp"
 
 namespace shardplan::explain {
@@ -14,7 +15,7 @@ std::string at_stage(std::string_view address, int stage) { return fmt::format("
 Sym TermBuilder::add(std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit,
                      Sym formula, std::string_view source, std::vector<std::string> parts) {
   Term term{std::move(address), std::string(meaning), std::string(unit), std::string(source), formula.value(), formula,
-            std::move(parts)};
+            std::move(parts), {}};
   return terms.add(symbol, std::move(term));
 }
 
@@ -168,9 +169,45 @@ Sym TermBuilder::data_bytes(const Payload& payload, std::size_t rank) {
                             embedding_gradient<Sym>(rule, v.V, v.t, v.h), cut);
 }
 
+/// What people ask for by its name, whether a formula of this run has it or not.
+void TermBuilder::add_run() {
+  const Parallel& parallel = run.parallel;
+  const auto input = [this](std::string_view symbol, std::string_view meaning, int value) {
+    terms.input(symbol, meaning, value, sources::run_file);
+  };
+  input("G", "GPUs (num_gpus)", run.num_gpus);
+  input("t", "tensor parallel (parallel.tensor)", parallel.tensor);
+  input("c", "context parallel (parallel.context)", parallel.context);
+  input("p", "pipeline stages", parallel.pipeline);
+  if (run.model.has_experts()) {
+    input("e", "expert parallel (parallel.expert)", parallel.expert);
+    input("x", "expert tensor parallel (parallel.expert_tensor)", parallel.expert_tensor);
+    named_degree("N_e", GroupKind::expert_data, parallel.expert_replicas());
+  }
+  named_degree("D", GroupKind::data, parallel.data);
+  named_degree("N", GroupKind::data, parallel.dense_replicas());
+  Rates rates(*this);
+  rates.peak(run.training.precision);
+  rates.hbm();
+  rates.links({2, 2, Scope::intra_node});
+  rates.nic();
+}
+
+void TermBuilder::named_degree(std::string_view symbol, GroupKind group, int value) {
+  if (value == 1) {
+    leaf(symbol, std::string(symbol), group == GroupKind::data ? "data-parallel ranks" : "ranks that hold the same experts",
+         "", 1, grid);
+  } else if (symbol == "D") {
+    data_degree();
+  } else {
+    ranks_of(group, value);
+  }
+}
+
 std::unique_ptr<Terms> terms_of(const Run& run, EstimateWorkspace& w, const Estimate& estimate) {
   auto terms = std::make_unique<Terms>();
   TermBuilder builder(run, w, estimate, *terms);
+  builder.add_run();
   builder.add_layers();
   builder.add_stages();
   builder.add_memory();

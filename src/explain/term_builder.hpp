@@ -70,6 +70,8 @@ class TermBuilder {
   std::vector<StageTerms> stages;
 
   // One family each, in this order: later ones use the symbols of earlier ones.
+  void add_run();
+  void named_degree(std::string_view symbol, GroupKind group, int value);
   void add_layers();
   void add_mtp();
   void add_stages();

@@ -169,7 +169,7 @@ void TermBuilder::add_throughput() {
   const Sym hours = add_checked("hours", "throughput.gpu_hours_per_1e12_tokens", "GPU hours for 10^12 tokens", "h",
                                 1e12 / rate / 3600.0, t.gpu_hours_per_1e12_tokens, "10^12 over the rate");
   if (t.has_price) {
-    const Sym price = terms.input("price", "of a GPU hour", run.cluster.price_per_gpu_hour, "the cluster file");
+    const Sym price = terms.input("price_per_gpu_hour", "of a GPU hour", run.cluster.price_per_gpu_hour, "the cluster file");
     add_checked("cost", "throughput.price_per_1e12_tokens", "price of 10^12 tokens", "", hours * price,
                 t.price_per_1e12_tokens, "the cluster's price");
   }

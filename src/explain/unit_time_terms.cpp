@@ -520,7 +520,8 @@ void TermBuilder::add_end_times(UnitTerms& unit, const Symbols<Sym>& v, const Lo
   }
   if (unit.unit == &w.ends.head) {
     const Sym rows = loss.shifted ? v.b * (v.s / v.c - 1.0) : tokens;
-    times.add_loss(rows * v.V / v.t);
+    times.add_loss(add("logits", "head.logits", "logits of this rank, one microbatch", "", rows * v.V / v.t,
+                       sources::config));
     if (sharded) {
       times.add_end_call(tp_all_gather, Collective::all_gather, hidden, 1, 0);
       times.add_end_call(tp_reduce_scatter, Collective::reduce_scatter, hidden, 0, 1);

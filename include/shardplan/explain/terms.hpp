@@ -24,6 +24,7 @@ struct Term {
   double value = 0;
   Sym formula;                     ///< a plain number: an input, or a look-up that no formula gives
   std::vector<std::string> parts;  ///< addresses of the addends, where the formula is written in other symbols
+  std::vector<std::string> related;  ///< addresses that readers look for next: what divides it
 };
 
 class Terms {
@@ -31,6 +32,12 @@ class Terms {
   /// The term of an address: exact, a column's head ("activ@0"), with the JSON's units or as "memory.stages.0.x";
   /// without "@stage" the stage that the estimate names, else the first that has it. nullptr: there is none.
   const Term* find(std::string_view address) const;
+  /// Notes what readers of a term look for next.
+  void relate(std::string_view address, std::vector<std::string> related);
+  /// Addresses to look at beside a term: what divides it, an operator's other numbers.
+  std::vector<std::string> beside(const Term& term) const;
+  /// The address that a word stands for, whether this estimate has it or not; empty: none.
+  static std::string_view meant(std::string_view typed);
   /// Whether this very address is taken.
   bool has(std::string_view address) const { return by_address_.find(address) != by_address_.end(); }
 
