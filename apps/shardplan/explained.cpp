@@ -58,7 +58,8 @@ void add_parts(const explain::Terms& terms, std::vector<explain::Explanation>& o
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const auto before = addresses.begin() + static_cast<std::ptrdiff_t>(i);
     if (std::find(addresses.begin(), before, addresses[i]) != before) continue;
-    if (const explain::Term* const part = terms.find(addresses[i])) opened.push_back(explain::explain_term(terms, *part));
+    if (const explain::Term* const part = terms.find(addresses[i]))
+      opened.push_back(explain::explain_term(terms, *part));
   }
 }
 
@@ -91,7 +92,8 @@ Outcome explained(const Run& run, std::string_view term, const OutputStyle& styl
     return outcome;
   }
   std::string text;
-  for (const explain::Explanation& each : opened) text += (text.empty() || style.quiet ? "" : "\n") + text_of(each, style);
+  for (const explain::Explanation& each : opened)
+    text += (text.empty() || style.quiet ? "" : "\n") + text_of(each, style);
   outcome.result = framed(text, style);
   return outcome;
 }

@@ -12,7 +12,7 @@ namespace {
 std::string_view source_of(GroupKind group) {
   switch (group) {
     case GroupKind::tensor: return "arXiv:1909.08053 section 3; arXiv:2205.05198 section 4.2.2; ring volumes";
-    case GroupKind::pipeline: return "arXiv:2104.04473 section 2.2; DualPipe: deepseek-ai/DualPipe";
+    case GroupKind::pipeline: return "arXiv:2104.04473 section 3.2; DualPipe: deepseek-ai/DualPipe";
     case GroupKind::context: return "arXiv:2310.01889 (ring), arXiv:2309.14509 (a2a)";
     case GroupKind::expert:
     case GroupKind::expert_tensor: return "arXiv:2006.16668 section 2.2; deepseek-ai/DeepEP";
@@ -149,11 +149,13 @@ class Rows {
         break;
       }
     }
-    if (formula.value() != exact.sent) {
+    const std::string call = fmt::format("{}.{}.call_bytes", unit.path, row.name);
+    if (formula.node() == nullptr && b_.terms.has(call)) formula = Sym(exact.calls) * b_.of("bytes", call);
+    if (std::fabs(formula.value() - exact.sent) > 1e-9 * exact.sent) {
       formula = Sym(exact.calls) * sent_share_of(row.op, size_of(row)) * Sym(exact.message);
     }
-    return b_.add_checked("sent", address, fmt::format("{}: {} sends, one microbatch", row.name, unit.label), "B",
-                          formula, exact.sent, source_of(row.group));
+    return b_.derived("sent", address, fmt::format("{}: {} sends, one microbatch", row.name, unit.label), "B", formula,
+                      exact.sent, source_of(row.group));
   }
 
   /// Time, exposed and hidden time without a stage are those of the stage whose rows are printed.

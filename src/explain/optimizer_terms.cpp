@@ -26,23 +26,21 @@ class StageStep {
     stepped_ = elements();
     const double seconds = optimizer_seconds(b_.run, b_.w, stage);
     const Sym formula = seconds > 0 ? step_of() : Sym();
-    b_.derived("optimizer", at("time.optimizer"), label("the optimizer's step: bytes that it moves over bandwidth"), "s",
-               formula, seconds, sources::timing);
+    b_.derived("optimizer", at("time.optimizer"), label("the optimizer's step: bytes that it moves over bandwidth"),
+               "s", formula, seconds, sources::timing);
   }
 
   double add_offload() {
     OffloadWork work = offload_work(b_.run, b_.w, rank_);
     const StageEstimate& memory = b_.estimate.stages[rank_];
-    const double paged =
-        paged_out(b_.run, b_.w.stages[rank_], memory, static_cast<double>(b_.estimate.capacity_bytes));
+    const double paged = paged_out(b_.run, b_.w.stages[rank_], memory, static_cast<double>(b_.estimate.capacity_bytes));
     work.moved.step_s += 2 * paged / pcie_bandwidth(b_.run.cluster);
     const StageTerms& stage = b_.stages[rank_];
     const UnitTime& unit = b_.w.stages[rank_].total.time;
     const double through = schedule::microbatches_per_chunk(b_.w.spec.shape);
     const double chunks = schedule::chunks_per_rank(b_.w.spec.shape);
     const double host = b_.run.training.stack.timing.host_per_microbatch_s;
-    const double compute_s =
-        through * (unit.forward_s + unit.backward_s + chunks * host) + through * unit.recompute_s;
+    const double compute_s = through * (unit.forward_s + unit.backward_s + chunks * host) + through * unit.recompute_s;
     const double waits = offload_seconds(work, compute_s);
     Sym formula;
     if (work.gradients_s + work.moved.step_s + work.moved.passes_s > 0) {
@@ -101,9 +99,8 @@ class StageStep {
     const Sym all = gradient + 2.0 * width("w_master", "bytes of a master copy", each.master) +
                     width("w_weight", "bytes of a weight, read where no fp32 copy is", each.weight) +
                     2.0 * width("w_moments", "bytes of a parameter's moments", each.moments);
-    const Sym adamw = gradient + Sym(2 * each.adamw_master) + width("w_adamw", "the weight's bytes under AdamW",
-                                                                   each.adamw_weight) +
-                      Sym(2 * fp32_moments);
+    const Sym adamw = gradient + Sym(2 * each.adamw_master) +
+                      width("w_adamw", "the weight's bytes under AdamW", each.adamw_weight) + Sym(2 * fp32_moments);
     return b_.add("moved", at("time.optimizer.moved"),
                   label("bytes moved for a parameter over those of AdamW with fp32 moments"), "", all / adamw,
                   "what a step reads and writes: gradient, master copy, weight, moments");
@@ -115,8 +112,8 @@ class StageStep {
     Sym fraction(1.0);
     if (run.training.offload.optimizer != OffloadDevice::none) {
       const double offloaded = run.training.offload.optimizer_fraction;
-      if (offloaded > 1) return rates_.stack("step_fixed", "start of the step", timing.optimizer_fixed_s,
-                                             "optimizer_fixed_s", "s");
+      if (offloaded > 1)
+        return rates_.stack("step_fixed", "start of the step", timing.optimizer_fixed_s, "optimizer_fixed_s", "s");
       fraction = 1.0 - offloaded_fraction();
       if (fraction.value() == 0) fraction = Sym(0.0);
     }
@@ -134,12 +131,13 @@ class StageStep {
     constexpr std::string_view source =
         "Newton-Schulz: 5 steps of three products (Muon); GaLore, Fira: projections (list optimizers); gemm tables";
     const auto part = [&](std::string_view symbol, std::string_view meaning, double value) {
-      return value == 0 ? Sym(0.0)
-                        : b_.leaf(symbol, at(fmt::format("time.optimizer.{}", symbol)), label(meaning), "s", value,
-                                  source);
+      return value == 0
+                 ? Sym(0.0)
+                 : b_.leaf(symbol, at(fmt::format("time.optimizer.{}", symbol)), label(meaning), "s", value, source);
     };
-    const Sym shared = part("dense_products", "products of the update of all its matrices", time.dense_s) / shards(false) +
-                       part("expert_products", "of its experts' matrices", time.expert_s) / shards(true);
+    const Sym shared =
+        part("dense_products", "products of the update of all its matrices", time.dense_s) / shards(false) +
+        part("expert_products", "of its experts' matrices", time.expert_s) / shards(true);
     return max(shared, part("largest_product", "of its largest matrix, which one rank has", time.largest_s));
   }
 
@@ -153,13 +151,12 @@ class StageStep {
                           "host.pcie_bandwidth, else the GPU's", "B/s");
   }
   Sym node_gpus() {
-    return b_.terms.input("node_gpus", "GPUs that share a node's host", std::min(b_.run.cluster.gpus_per_node,
-                                                                                   b_.run.num_gpus),
-                          "the cluster file, gpus_per_node");
+    return b_.terms.input("node_gpus", "GPUs that share a node's host",
+                          std::min(b_.run.cluster.gpus_per_node, b_.run.num_gpus), "the cluster file, gpus_per_node");
   }
   Sym nvme() {
-    return rates_.cluster("nvme", "NVMe bandwidth of a node", nvme_bandwidth(b_.run.cluster.host), "host.nvme_bandwidth",
-                          "B/s");
+    return rates_.cluster("nvme", "NVMe bandwidth of a node", nvme_bandwidth(b_.run.cluster.host),
+                          "host.nvme_bandwidth", "B/s");
   }
 
   /// Once a step: gradients down, the CPU's step, new weights up, states across NVMe, pages out and back.
@@ -207,8 +204,8 @@ class StageStep {
     const Stage& stage = b_.w.stages[rank_];
     Sym seconds;
     if (offload.parameters != OffloadDevice::none) {
-      const Sym m = b_.terms.input("m", "microbatches of a step", static_cast<double>(run.microbatches()),
-                                   sources::run_file);
+      const Sym m =
+          b_.terms.input("m", "microbatches of a step", static_cast<double>(run.microbatches()), sources::run_file);
       const Sym weights = b_.leaf("weights", at("states.offloaded_weights"), label("weights that live elsewhere"), "B",
                                   stage.states.parameters, sources::zero);
       const Sym bytes = 2.0 * m * weights;
@@ -222,7 +219,8 @@ class StageStep {
       Sym kept;
       for (const ChunkTerms& chunk : b_.stages[rank_].chunks) kept += chunk.kept;
       Sym bytes = b_.microbatches() * kept;
-      if (chosen != stage.layers) bytes = bytes * Sym(static_cast<double>(chosen)) / Sym(static_cast<double>(stage.layers));
+      if (chosen != stage.layers)
+        bytes = bytes * Sym(static_cast<double>(chosen)) / Sym(static_cast<double>(stage.layers));
       seconds += 2.0 * bytes / pcie();
     }
     if (work.moved.passes_s <= 0) return Sym(0.0);

@@ -74,10 +74,10 @@ Sym Rates::memory(Sym bytes) {
 
 Sym Rates::tile(Precision precision, double width, Sym m, Sym n, Sym k, Sym batch) {
   const GemmEfficiency& efficiency = gpu_.gemm;
-  const Sym processors = gpu("SM", "multiprocessors", gpu_.multiprocessors > 0 ? gpu_.multiprocessors : 108,
-                             "multiprocessors");
-  const Sym fraction = gpu("tile_rate", "of the peak, what large tiles reach", efficiency.peak_fraction,
-                           "gemm.peak_fraction");
+  const Sym processors =
+      gpu("SM", "multiprocessors", gpu_.multiprocessors > 0 ? gpu_.multiprocessors : 108, "multiprocessors");
+  const Sym fraction =
+      gpu("tile_rate", "of the peak, what large tiles reach", efficiency.peak_fraction, "gemm.peak_fraction");
   const Sym k0 = gpu("k_0", "extra depth that a tile's start costs", efficiency.k0, "gemm.k0");
   const double q = efficiency.wave_quantisation;
   Sym best;
@@ -90,9 +90,8 @@ Sym Rates::tile(Precision precision, double width, Sym m, Sym n, Sym k, Sym batc
     if (i == 0 || seconds < best) best = seconds;
   }
   const Sym bytes = Sym(width) * batch * (m * k + k * n + m * n);
-  const Sym share =
-      gpu("gemm_HBM_share", "of the HBM bandwidth, what a product reaches", efficiency.memory_fraction,
-          "gemm.memory_fraction");
+  const Sym share = gpu("gemm_HBM_share", "of the HBM bandwidth, what a product reaches", efficiency.memory_fraction,
+                        "gemm.memory_fraction");
   return max(best, bytes / (hbm() * share)) +
          gpu("gemm_launch", "start of a product", efficiency.launch_s, "gemm.launch_s", "s");
 }
@@ -130,9 +129,9 @@ Sym Rates::product(const std::string& path, const std::string& label, Precision 
   const std::string_view model = "tile model of a product (physics/timing.cpp); the GPU's gemm constants";
   const Sym here = b_.add("tiles", b_.unused(path + ".tiles"), label + ": by the tile model", "s",
                           tile(precision, 2, m, n, k, batch), model);
-  const Sym there = b_.add("tiles_edge", b_.unused(path + ".tiles_edge"),
-                           label + ": the nearest measured product by the tile model", "s",
-                           tile(precision, 2, Sym(rows), Sym(columns), Sym(depth), Sym(1.0)), model);
+  const Sym there =
+      b_.add("tiles_edge", b_.unused(path + ".tiles_edge"), label + ": the nearest measured product by the tile model",
+             "s", tile(precision, 2, Sym(rows), Sym(columns), Sym(depth), Sym(1.0)), model);
   return edge * here / there / sustained();
 }
 
@@ -145,17 +144,17 @@ Sym Rates::nic() {
 
 Sym Rates::links(const RankGroup& group) {
   const Cluster& c = b_.run.cluster;
-  const Sym inside = cluster("link", "bandwidth inside a node, one GPU and direction", c.intra_node.bandwidth,
-                             "intra_node.bandwidth", "B/s") *
-                     cluster("link_share", "of it, what large collectives reach", c.intra_node_efficiency,
-                             "intra_node.efficiency");
+  const Sym inside =
+      cluster("link", "bandwidth inside a node, one GPU and direction", c.intra_node.bandwidth, "intra_node.bandwidth",
+              "B/s") *
+      cluster("link_share", "of it, what large collectives reach", c.intra_node_efficiency, "intra_node.efficiency");
   if (group.scope != Scope::inter_node) return inside;
   const Sym across = Sym(static_cast<double>(group.per_domain)) * nic();
   return group.per_domain > 1 ? min(inside, across) : across;
 }
 
-Sym Rates::measured_collective(const std::string& path, const std::string& label, Collective op,
-                               const RankGroup& group, Sym sent) {
+Sym Rates::measured_collective(const std::string& path, const std::string& label, Collective op, const RankGroup& group,
+                               Sym sent) {
   const Cluster& c = b_.run.cluster;
   const int table = c.gpu.collective_table;
   const double ranks = group.size;
@@ -164,11 +163,10 @@ Sym Rates::measured_collective(const std::string& path, const std::string& label
   const std::string source =
       fmt::format("configs/measured/collectives-{}.csv, between measured sizes", measured_gpu(table));
   const double seconds = measured_collective_seconds(table, op, ranks, looked_up);
-  const Sym bandwidth = b_.leaf(
-      "bandwidth", b_.unused(path + ".bandwidth"),
-      fmt::format("{}: bytes sent over time, {} of {} over {} ranks", label, name(op), value_text(looked_up, "B"),
-                  group.size),
-      "B/s", sent.value() / seconds, source);
+  const Sym bandwidth = b_.leaf("bandwidth", b_.unused(path + ".bandwidth"),
+                                fmt::format("{}: bytes sent over time, {} of {} over {} ranks", label, name(op),
+                                            value_text(looked_up, "B"), group.size),
+                                "B/s", sent.value() / seconds, source);
   const double ratio = measured_link_bandwidth(table) / c.intra_node.bandwidth;
   const Sym slower =
       cluster("slowdown", "own collectives over the built-in table", c.collective_slowdown, "efficiency.collectives");
@@ -206,8 +204,8 @@ Sym Rates::collective(const std::string& path, const std::string& label, Collect
     const double nodes = std::ceil(static_cast<double>(group.size) / group.per_domain);
     const Sym steps = b_.terms.input("log2_nodes", fmt::format("log2 of the nodes that {} ranks span", group.size),
                                      std::log2(std::max(nodes, 2.0)), "the layout (docs/run.md, parallel.order)");
-    latency = latency_across() + rule("node_step", "start of a pass, per log2 of the nodes", inter_node_step_s, "s") *
-                                     steps;
+    latency =
+        latency_across() + rule("node_step", "start of a pass, per log2 of the nodes", inter_node_step_s, "s") * steps;
   }
   const Sym ranks(static_cast<double>(group.size));
   if (op == Collective::all_to_all && across) {

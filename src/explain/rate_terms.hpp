@@ -1,4 +1,5 @@
-// The constants behind times as symbols: what a GPU, a cluster, a stack and the measured tables say, each with its source.
+// The constants behind times as symbols: what a GPU, a cluster, a stack and the measured tables say, each with its
+// source.
 #pragma once
 
 #include <string>
@@ -46,5 +47,14 @@ class Rates {
   TermBuilder& b_;
   const Gpu& gpu_;
 };
+
+/// Seconds of one operator as terms.
+struct OperatorTimes {
+  Sym forward, input_gradient, weight_gradient;
+};
+
+/// Adds the terms below the unit's path. `causal_share`: share of the scores that a causal kernel computes.
+OperatorTimes operator_times(TermBuilder& builder, const UnitTerms& unit, const Operator<Sym>& op,
+                             const Operator<double>& number, double causal_share);
 
 }  // namespace shardplan::explain

@@ -24,8 +24,8 @@ Sym TermBuilder::host_work() {
 }
 
 void TermBuilder::add_pass_times() {
-  leaf("makespan", "time.makespan", "the pipeline of this step, simulated: first op to last", "s",
-       w.simulated.makespan, sources::simulated);
+  leaf("makespan", "time.makespan", "the pipeline of this step, simulated: first op to last", "s", w.simulated.makespan,
+       sources::simulated);
   const std::size_t per_rank = w.chunks.size() / w.stages.size();
   for (std::size_t rank = 0; rank < stages.size(); ++rank) {
     const int stage = static_cast<int>(rank);
@@ -62,8 +62,8 @@ void TermBuilder::add_pass_times() {
     }
     leaf("ends", at_stage("time.simulated.ends", stage), fmt::format("stage {}: end of its last op", stage), "s",
          w.simulated.last_end[rank], sources::simulated);
-    leaf("starts", at_stage("time.simulated.starts", stage), fmt::format("stage {}: start of its first op", stage),
-         "s", w.simulated.first_start[rank], sources::simulated);
+    leaf("starts", at_stage("time.simulated.starts", stage), fmt::format("stage {}: start of its first op", stage), "s",
+         w.simulated.first_start[rank], sources::simulated);
   }
 }
 
@@ -74,17 +74,16 @@ void TermBuilder::add_sends() {
   if (run.parallel.pipeline > 1) {
     const Symbols<Sym> v = symbols(symbols_for(run, run.model.kinds.front()), sources::config);
     constexpr std::string_view source = "arXiv:2104.04473 section 3.2: b s h; DualPipe: deepseek-ai/DualPipe";
-    Sym bytes = derived("message", path + ".message_bytes", "pp_send: one microbatch's hidden state, a rank's share",
-                        "B",
-                        boundary_volume<Sym>(bytes_of(activation_dtype(run.training.precision)), v.s * v.b / v.c, v.h,
-                                             v.t_sp),
-                        boundary_bytes(run), source);
+    Sym bytes =
+        derived("message", path + ".message_bytes", "pp_send: one microbatch's hidden state, a rank's share", "B",
+                boundary_volume<Sym>(bytes_of(activation_dtype(run.training.precision)), v.s * v.b / v.c, v.h, v.t_sp),
+                boundary_bytes(run), source);
     if (run.training.framework == Framework::megatron && !run.parallel.sequence_parallel) {
       // Megatron sends 1/t from each tensor rank and gathers inside the node.
       bytes = bytes / v.t;
     }
-    const Sym seconds = Rates(*this).collective(path, "pp_send", Collective::send,
-                                                w.topology.group(GroupKind::pipeline), bytes);
+    const Sym seconds =
+        Rates(*this).collective(path, "pp_send", Collective::send, w.topology.group(GroupKind::pipeline), bytes);
     call = derived("call", path + ".call", "pp_send: one message", "s", seconds, w.spec.p2p, sources::timing);
   }
   for (std::size_t rank = 0; rank < stages.size(); ++rank) {
@@ -97,11 +96,10 @@ void TermBuilder::add_sends() {
            sources::simulated);
       continue;
     }
-    const Sym messages =
-        derived("calls", at_stage(path + ".calls", stage),
-                fmt::format("stage {}: messages to its neighbours in a step", stage), "",
-                Sym(each) * terms.input("m", "microbatches of a step", count, sources::run_file), each * count,
-                "boundaries of the stage x microbatches");
+    const Sym messages = derived("calls", at_stage(path + ".calls", stage),
+                                 fmt::format("stage {}: messages to its neighbours in a step", stage), "",
+                                 Sym(each) * terms.input("m", "microbatches of a step", count, sources::run_file),
+                                 each * count, "boundaries of the stage x microbatches");
     const Sym all = messages * call;
     const bool waits_for_all = std::fabs(all.value() - blocked) <= 1e-9 * blocked;
     add("sends", address, fmt::format("stage {}: time blocked sending to neighbours", stage), "s",
@@ -138,8 +136,8 @@ void TermBuilder::add_layer_collectives() {
   }
 }
 
-Sym TermBuilder::add_collective(std::string_view word, GroupKind group, int stage, Sym time, Sym exposed,
-                                double time_s, double exposed_s) {
+Sym TermBuilder::add_collective(std::string_view word, GroupKind group, int stage, Sym time, Sym exposed, double time_s,
+                                double exposed_s) {
   const std::string path = fmt::format("communication.{}", word);
   const Sym t = derived("time", at_stage(path + ".time", stage),
                         fmt::format("stage {}: {}, time in a step, hidden or not", stage, word), "s", time, time_s,
@@ -179,8 +177,8 @@ class DataTimes {
     hide_in_passes(Hides::behind_each_forward, "forward", b_.stages[rank_].forward);
     hide_in_passes(Hides::behind_each_backward, "backward", b_.stages[rank_].backward);
     const Sym ends = b_.of("ends", at("time.simulated.ends"));
-    const Sym seen_reduce = visible(
-        "reduce", "reductions stick out behind its backward", reduce, b_.of("makespan", "time.makespan") - ends);
+    const Sym seen_reduce = visible("reduce", "reductions stick out behind its backward", reduce,
+                                    b_.of("makespan", "time.makespan") - ends);
     const Sym seen_gather =
         visible("gather", "gathers stick out before its forward", gather, b_.of("starts", at("time.simulated.starts")));
     Sym all;
@@ -224,8 +222,8 @@ class DataTimes {
     const double exact = collective_seconds(b_.run.cluster, call.op, call.ranks, per_call);
     const Sym seconds = rates_.collective(fmt::format("{}.call", path), label, call.op, call.ranks, named);
     const Sym one = b_.derived("call", at(path + ".call"), label + ", one call", "s", seconds, exact, sources::timing);
-    const Sym passes = call.passes == 1 ? Sym(1.0)
-                                        : b_.terms.input("m", "microbatches of a step", call.passes, sources::run_file);
+    const Sym passes =
+        call.passes == 1 ? Sym(1.0) : b_.terms.input("m", "microbatches of a step", call.passes, sources::run_file);
     return passes * units * one;
   }
 
@@ -236,8 +234,7 @@ class DataTimes {
     if (call.hides == Hides::behind_last_backward) return tail(row);
     if (call.hides != Hides::behind_first_forward) return row.time;
     const StageTerms& stage = b_.stages[rank_];
-    return max(row.time * (1.0 - hidden_share(call)),
-               row.time - pass_share() * (stage.forward + stage.backward));
+    return max(row.time * (1.0 - hidden_share(call)), row.time - pass_share() * (stage.forward + stage.backward));
   }
 
   Sym pass_share() {
@@ -276,9 +273,10 @@ class DataTimes {
     const double value = gradient_reduce_start(b_.run, b_.w, rank_, chunk);
     const std::string address = at(fmt::format("time.simulated.reduces_from.chunk{}", chunk));
     if (b_.terms.has(address)) return b_.of("ready", address);
-    return b_.leaf("ready", address,
-                   fmt::format("stage {}, chunk {}: its gradients are there and its reduction may start", stage_, chunk),
-                   "s", value, sources::simulated);
+    return b_.leaf(
+        "ready", address,
+        fmt::format("stage {}, chunk {}: its gradients are there and its reduction may start", stage_, chunk), "s",
+        value, sources::simulated);
   }
 
   /// Traffic of all passes shares the links, so it hides as one; beside compute it slows both.
@@ -290,16 +288,16 @@ class DataTimes {
       hidden += hidden_share(*row.call) * row.time;
     }
     if (total.value() <= 0) return;
-    const Sym m = b_.terms.input("m", "microbatches of a step", static_cast<double>(b_.run.microbatches()),
-                                 sources::run_file);
+    const Sym m =
+        b_.terms.input("m", "microbatches of a step", static_cast<double>(b_.run.microbatches()), sources::run_file);
     const std::string meaning = fmt::format("stage {}: traffic of all {} passes", stage_, word);
     const Sym all = b_.add("traffic", at(fmt::format("communication.in_{}", word)), meaning, "s", total, sources::sum);
     const Sym beside = min(all, m * of_stage);
     const Sym contention = rates_.stack("contention", "slow-down of compute and traffic beside each other",
                                         b_.run.training.stack.timing.fsdp_contention, "fsdp_contention");
-    const Sym waits = b_.add("waits", at(fmt::format("communication.in_{}.exposed", word)),
-                             meaning + ", what they wait for", "s",
-                             all - beside + (1.0 - hidden / all + contention) * beside, sources::timing);
+    const Sym waits =
+        b_.add("waits", at(fmt::format("communication.in_{}.exposed", word)), meaning + ", what they wait for", "s",
+               all - beside + (1.0 - hidden / all + contention) * beside, sources::timing);
     for (Row& row : rows_) {
       if (row.call->hides == pass && row.call->overlaps) row.exposed = min(Sym(1.0), waits / all) * row.time;
     }

@@ -14,8 +14,10 @@ std::string at_stage(std::string_view address, int stage) { return fmt::format("
 
 Sym TermBuilder::add(std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit,
                      Sym formula, std::string_view source, std::vector<std::string> parts) {
-  Term term{std::move(address), std::string(meaning), std::string(unit), std::string(source), formula.value(), formula,
-            std::move(parts), {}};
+  Term term{std::move(address), std::string(meaning),
+            std::string(unit),  std::string(source),
+            formula.value(),    formula,
+            std::move(parts),   {}};
   return terms.add(symbol, std::move(term));
 }
 
@@ -195,8 +197,8 @@ void TermBuilder::add_run() {
 
 void TermBuilder::named_degree(std::string_view symbol, GroupKind group, int value) {
   if (value == 1) {
-    leaf(symbol, std::string(symbol), group == GroupKind::data ? "data-parallel ranks" : "ranks that hold the same experts",
-         "", 1, grid);
+    leaf(symbol, std::string(symbol),
+         group == GroupKind::data ? "data-parallel ranks" : "ranks that hold the same experts", "", 1, grid);
   } else if (symbol == "D") {
     data_degree();
   } else {

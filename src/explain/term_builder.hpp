@@ -52,7 +52,7 @@ struct StageTerms {
   StateElements<Sym> dense, expert;
   Sym forward, backward;  ///< of one microbatch through all chunks
   Sym data_exposed;
-  Sym compute, recompute, gemm, attention, exposed, bubble;  ///< of a step
+  Sym compute, recompute, gemm, attention, exposed, bubble;        ///< of a step
   std::array<Sym, names_of<GroupKind>.size()> exposed_by_group{};  ///< of a step
 };
 
@@ -156,7 +156,7 @@ inline constexpr std::string_view ring = "Patarasuk, Yuan 2009, doi:10.1016/j.jp
 inline constexpr std::string_view palm = "arXiv:2204.02311 appendix B";
 inline constexpr std::string_view operators_list = "sum over the operators of include/shardplan/physics";
 inline constexpr std::string_view timing =
-    "measured tables of configs/measured, constants of configs/timing/constants.json";
+    "src/physics/timing.cpp, src/plan; each rate and constant below it names its table or file";
 inline constexpr std::string_view sum = "sum of its parts";
 }  // namespace sources
 

@@ -95,8 +95,8 @@ TermBuilder::TokenTerms TermBuilder::token_terms(Sym s) {
   OperatorList<Sym> ends;
   head_operators(symbols(numbers, sources::config), end_options, run.model, LossBytes{}, !run.training.peft.active(),
                  false, ends);
-  const Sym head = add("head", "throughput.head", "FLOP of the head and one token", "FLOP", flop_of(ends) / s,
-                       sources::palm);
+  const Sym head =
+      add("head", "throughput.head", "FLOP of the head and one token", "FLOP", flop_of(ends) / s, sources::palm);
   sum.total += head;
   sum.causal += head;
   const double rows = static_cast<double>(run.model.vocab_size), padded = static_cast<double>(run.padded_vocab());
@@ -146,9 +146,9 @@ void TermBuilder::add_throughput() {
                         t.peak_flop_per_s, "shardplan list gpus");
   const Sym model_rate = add_checked("model_rate", "throughput.model", "model FLOP a second and GPU", "FLOP/s",
                                      rate * flop, t.model_flop_per_s_per_gpu, sources::palm);
-  const Sym more = add("more", "throughput.recomputed_flop_per_token",
-                       "FLOP of a token: what runs again, and the rows that pad the vocabulary", "FLOP", token.more,
-                       sources::palm);
+  const Sym more =
+      add("more", "throughput.recomputed_flop_per_token",
+          "FLOP of a token: what runs again, and the rows that pad the vocabulary", "FLOP", token.more, sources::palm);
   const Sym hardware = derived("hardware_rate", "throughput.hardware", "FLOP a second and GPU with recomputation",
                                "FLOP/s", rate * (flop + more), t.hardware_flop_per_s_per_gpu, sources::palm);
   if (t.peak_flop_per_s > 0) {
@@ -158,9 +158,9 @@ void TermBuilder::add_throughput() {
     };
     share("mfu", "model FLOP over the peak, scores in full", model_rate / peak, t.mfu, sources::palm);
     share("hfu", "with recomputation", hardware / peak, t.hfu, sources::palm);
-    const Sym half = add("causal_FLOP", "throughput.causal_flop_per_token",
-                         "FLOP of a token, scores under the causal mask", "FLOP", token.causal,
-                         "Megatron-LM num_floating_point_operations; sliding windows exact");
+    const Sym half =
+        add("causal_FLOP", "throughput.causal_flop_per_token", "FLOP of a token, scores under the causal mask", "FLOP",
+            token.causal, "Megatron-LM num_floating_point_operations; sliding windows exact");
     share("mfu_causal", "with half of the scores", rate * half / peak, t.mfu_causal, sources::palm);
     const Sym active = of("N_active", "model.active_parameters");
     share("mfu_6n", "by 6 FLOP a parameter and token", 6.0 * active * rate / peak, t.mfu_6n,
@@ -169,7 +169,8 @@ void TermBuilder::add_throughput() {
   const Sym hours = add_checked("hours", "throughput.gpu_hours_per_1e12_tokens", "GPU hours for 10^12 tokens", "h",
                                 1e12 / rate / 3600.0, t.gpu_hours_per_1e12_tokens, "10^12 over the rate");
   if (t.has_price) {
-    const Sym price = terms.input("price_per_gpu_hour", "of a GPU hour", run.cluster.price_per_gpu_hour, "the cluster file");
+    const Sym price =
+        terms.input("price_per_gpu_hour", "of a GPU hour", run.cluster.price_per_gpu_hour, "the cluster file");
     add_checked("cost", "throughput.price_per_1e12_tokens", "price of 10^12 tokens", "", hours * price,
                 t.price_per_1e12_tokens, "the cluster's price");
   }
@@ -223,10 +224,10 @@ void TermBuilder::add_model() {
   const Sym parameters =
       add_checked("parameters", "model.parameters", "of the published model: unpadded, tied once", "",
                   std::fabs(total.value() - of_model) < 0.5 ? total : total + adapters, of_model, sources::config);
-  const Sym visits =
-      idle.value() == 0 ? parameters
-                        : parameters - add("idle", "model.idle_parameters", "experts that a token does not visit", "",
-                                           idle, sources::config);
+  const Sym visits = idle.value() == 0
+                         ? parameters
+                         : parameters - add("idle", "model.idle_parameters", "experts that a token does not visit", "",
+                                            idle, sources::config);
   derived("active", "model.active_parameters", "parameters that a token passes", "", visits,
           exact(estimate.model.active_parameters), sources::config);
   const double trainable = exact(estimate.model.trainable_parameters);

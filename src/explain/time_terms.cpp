@@ -11,8 +11,8 @@ namespace shardplan::explain {
 namespace {
 
 constexpr std::array<std::string_view, names_of<GroupKind>.size()> group_words = {
-    "TP exchange", "PP send", "DP exchange", "CP exchange", "EP exchange", "EDP exchange", "tied weights",
-    "ETP exchange"};
+    "TP exchange", "PP send",      "DP exchange",  "CP exchange",
+    "EP exchange", "EDP exchange", "tied weights", "ETP exchange"};
 
 }  // namespace
 
@@ -51,15 +51,15 @@ void TermBuilder::add_stage_times() {
     const Sym m = microbatches();
     out.compute = add_time("compute", "time.compute", "compute", m * (f + g + Sym(chunks) * host_work()),
                            through * (unit.forward_s + unit.backward_s + chunks * host_s));
-    out.recompute = add_time("recompute", "time.recompute", "forward passes again", m * recompute,
-                             through * unit.recompute_s);
+    out.recompute =
+        add_time("recompute", "time.recompute", "forward passes again", m * recompute, through * unit.recompute_s);
     out.gemm = add_time("gemm", "time.gemm", "matrix products", m * gemm, through * unit.gemm_s);
     out.attention = add_time("attention", "time.attention", "attention", m * attention, through * unit.attention_s);
     const Sym layers = of("in_layers", at_stage("time.communication_exposed.layers", stage));
     const Sym sends = of("sends", at_stage("time.communication_exposed.sends", stage));
-    out.exposed = add("exposed", at_stage("time.communication_exposed", stage),
-                      fmt::format("stage {}: communication that its passes wait for", stage), "s", layers + sends,
-                      sources::sum);
+    out.exposed =
+        add("exposed", at_stage("time.communication_exposed", stage),
+            fmt::format("stage {}: communication that its passes wait for", stage), "s", layers + sends, sources::sum);
     // DualPipe's pairs of passes run at once: what a stage is busy follows from the simulation alone.
     const double waits = w.simulated.idle[i] - w.simulated.exposed_p2p[i];
     const Sym parts = out.compute + out.recompute + layers;
@@ -73,9 +73,9 @@ void TermBuilder::add_stage_times() {
         "stage {}: waits for other stages; simulated, no closed form: the makespan less what it is busy and blocked",
         stage);
     const Sym rest = makespan - busy - sends;
-    out.bubble = derived("bubble", at_stage("time.bubble", stage), meaning, "s",
-                         waits > 0 ? Sym(waits, rest.node()) : max(Sym(0.0), rest), std::max(0.0, waits),
-                         sources::simulated);
+    out.bubble =
+        derived("bubble", at_stage("time.bubble", stage), meaning, "s",
+                waits > 0 ? Sym(waits, rest.node()) : max(Sym(0.0), rest), std::max(0.0, waits), sources::simulated);
   }
 }
 
@@ -99,11 +99,10 @@ void TermBuilder::add_pipeline_and_time() {
                               &StageTerms::compute, time.compute_s, sources::timing);
   const Sym recompute = mean_of("recompute", "time.recompute", "forward passes again" + mean, &StageTerms::recompute,
                                 time.recompute_s, sources::timing);
-  const Sym exposed =
-      mean_of("communication", "time.communication_exposed",
-              "communication that nothing hides: inside passes and between stages" + mean +
-                  "; and the data-parallel traffic of the stage that waits longest for it",
-              &StageTerms::exposed, time.communication_exposed_s, sources::timing, data);
+  const Sym exposed = mean_of("communication", "time.communication_exposed",
+                              "communication that nothing hides: inside passes and between stages" + mean +
+                                  "; and the data-parallel traffic of the stage that waits longest for it",
+                              &StageTerms::exposed, time.communication_exposed_s, sources::timing, data);
   const Sym bubble = mean_of("bubble", "time.bubble", "waiting for other stages" + mean, &StageTerms::bubble,
                              time.bubble_s, sources::simulated);
   const Sym optimizer = of("optimizer", "time.optimizer");
@@ -120,13 +119,18 @@ void TermBuilder::add_pipeline_and_time() {
           others.value() < 0 ? max(Sym(0.0), others) : others, time.other_compute_s, sources::timing);
   add_exposed_by_group();
   const double share = time.step_s > 0 ? std::fabs(time.band_high_s / time.step_s - 1) : 0.0;
-  const Sym spread = terms.input("band", fmt::format("80% band of runs like this one ({})", name(time.band_class)),
-                                 share, "docs/validation.md, bands", "fraction");
+  const bool measured = time.band_class == BandClass::known || time.band_class == BandClass::mixture_of_experts;
+  const Sym spread = terms.input(
+      "band", fmt::format("80% band of runs like this one ({})", name(time.band_class)), share,
+      measured
+          ? "docs/validation.md, verdicts and bands of step time"
+          : "errors of sources that the fit had left out (docs/validation.md, fitted constants and sources left out)",
+      "fraction");
   const Sym step = of("step", "time.step");
   derived("low", "time.band_low", "four of five steps lie above this", "s", step * (1.0 - spread), time.band_low_s,
-          "docs/validation.md, bands");
+          "docs/validation.md, verdicts and bands of step time");
   derived("high", "time.band_high", "four of five steps lie below this", "s", step * (1.0 + spread), time.band_high_s,
-          "docs/validation.md, bands");
+          "docs/validation.md, verdicts and bands of step time");
   add_bubble_fractions(bubble, step);
 }
 
@@ -137,15 +141,15 @@ void TermBuilder::add_exposed_by_group() {
     const GroupKind kind = static_cast<GroupKind>(g);
     const double value = time.exposed_by_group_s[g];
     const std::string address = fmt::format("time.exposed.{}", name(kind));
-    const std::string meaning = fmt::format("{}: communication of {} groups that the step waits for", group_words[g],
-                                            name(kind));
+    const std::string meaning =
+        fmt::format("{}: communication of {} groups that the step waits for", group_words[g], name(kind));
     Sym sum, waits;
     for (std::size_t i = 0; i < stages.size(); ++i) {
       Sym of_stage = stages[i].exposed_by_group[g];
       waits += stages[i].data_exposed;
       if (of_stage.value() == 0) continue;
-      sum += derived(name(kind), at_stage(address, static_cast<int>(i)),
-                     fmt::format("stage {}: {}", i, meaning), "s", of_stage, of_stage.value(), sources::sum);
+      sum += derived(name(kind), at_stage(address, static_cast<int>(i)), fmt::format("stage {}: {}", i, meaning), "s",
+                     of_stage, of_stage.value(), sources::sum);
     }
     if (value == 0) {
       leaf(name(kind), address, meaning, "s", 0, sources::timing);

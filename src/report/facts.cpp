@@ -223,10 +223,9 @@ std::vector<TimeRow> time_rows(const Run& run, const Estimate& estimate) {
   const double other = time.communication_exposed_s - exposed;
   if (other > 1e-9 * time.step_s) losses.push_back({"other exchange", other, ""});
   if (time.bubble_s > 0 || run.parallel.pipeline > 1) {
-    losses.push_back(
-        {"bubble", time.bubble_s,
-         fmt::format("{} of makespan: {} ideal{}", percent_text(estimate.pipeline.bubble_fraction),
-                     percent_text(estimate.pipeline.ideal_bubble_fraction), imbalance_note(estimate))});
+    losses.push_back({"bubble", time.bubble_s,
+                      fmt::format("{} of makespan: {} ideal{}", percent_text(estimate.pipeline.bubble_fraction),
+                                  percent_text(estimate.pipeline.ideal_bubble_fraction), imbalance_note(estimate))});
   }
   if (time.offload_s > 0) losses.push_back({"offload", time.offload_s, offload_note(run, estimate)});
   if (time.optimizer_s > 0) losses.push_back({"optimizer", time.optimizer_s, ""});

@@ -22,8 +22,8 @@ struct Term {
   std::string unit;
   std::string source;
   double value = 0;
-  Sym formula;                     ///< a plain number: an input, or a look-up that no formula gives
-  std::vector<std::string> parts;  ///< addresses of the addends, where the formula is written in other symbols
+  Sym formula;                       ///< a plain number: an input, or a look-up that no formula gives
+  std::vector<std::string> parts;    ///< addresses of the addends, where the formula is written in other symbols
   std::vector<std::string> related;  ///< addresses that readers look for next: what divides it
 };
 

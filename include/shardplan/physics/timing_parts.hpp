@@ -16,8 +16,8 @@ inline constexpr double inter_node_step_s = 40e-6;    ///< start-up of a pass ov
 inline constexpr double merged_bytes = 2 + 4 + 4;
 inline constexpr double tile_rows[3] = {256, 128, 64};
 inline constexpr double tile_share[3] = {1.0, 0.97, 0.93};  ///< of peak_fraction, by tile_rows
-inline constexpr double padded_rows_below = 1024;     ///< kernels pad fewer rows to tiles of 128
-inline constexpr double padded_columns_below = 4096;  ///< and fewer columns
+inline constexpr double padded_rows_below = 1024;           ///< kernels pad fewer rows to tiles of 128
+inline constexpr double padded_columns_below = 4096;        ///< and fewer columns
 }  // namespace timing_constants
 
 /// The 16-bit (or fp32) rate that attention scores, router and the like run at.

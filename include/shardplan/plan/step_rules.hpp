@@ -42,11 +42,11 @@ double stepped(const EstimateWorkspace& w, const Stage& stage) noexcept;
 /// gradients, which is what a stack's constant was measured with.
 struct SteppedBytes {
   double gradient = 0;
-  double weight = 0;         ///< of the weight that is written, twice where it is read too
-  double master = 0;         ///< one copy; it is read and written
-  double moments = 0;        ///< the same
-  double adamw_weight = 0;   ///< as `weight` of that AdamW
-  double adamw_master = 0;   ///< as `master`
+  double weight = 0;        ///< of the weight that is written, twice where it is read too
+  double master = 0;        ///< one copy; it is read and written
+  double moments = 0;       ///< the same
+  double adamw_weight = 0;  ///< as `weight` of that AdamW
+  double adamw_master = 0;  ///< as `master`
 
   double moved() const noexcept { return gradient + 2 * master + weight + 2 * moments; }
   double adamw() const noexcept {
