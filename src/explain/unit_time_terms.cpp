@@ -264,7 +264,7 @@ class UnitTimes {
                (1.0 - rates_.stack("tp_hidden", "share that overlap.tp hides", timing.tp_hidden, "tp_hidden"));
       case CollectiveName::cp_send: return max(Sym(0.0), seconds - behind);
       case CollectiveName::ep_all_to_all:
-        if (!overlaps_expert_exchange(run_)) return seconds;
+        if (!overlaps_expert_exchange(run_.parallel.schedule)) return seconds;
         return seconds - min(seconds, behind) * rates_.stack("expert_hidden", "share of an exchange that hides",
                                                              timing.expert_hidden, "expert_hidden");
       default: return seconds;
