@@ -140,6 +140,9 @@ std::vector<Text> term_lines(const Explanation& term, int width) {
                width);
     }
   }
+  for (const explain::Remark& remark : term.remarks) {
+    add_line(lines, remark.label, Text(remark.text, Role::dim), width);
+  }
   add_line(lines, "source", Text(joined(term.sources), Role::dim), width);
   return lines;
 }

@@ -154,6 +154,14 @@ std::string terms_table(const std::string& title, const std::string& json) {
     text += fmt::format("| `{}` | `{}` | {} |\n", term.address, escaped(explain::explain_term(*terms, term).formula),
                         escaped(term.source));
   }
+  text +=
+      "\nSymbols that are inputs, with this run's values:\n\n| symbol | value | what it is |\n| --- | ---: | --- |\n";
+  for (const explain::Term& term : terms->all()) {
+    const bool is_input = term.address.find_first_of(".@") == std::string::npos;
+    if (!is_input) continue;
+    text += fmt::format("| `{}` | {} | {} |\n", term.address, explain::value_text(term.value, term.unit),
+                        escaped(term.meaning));
+  }
   return text + "\n";
 }
 
@@ -163,8 +171,9 @@ std::string physics_document() {
       "(SHARDPLAN_UPDATE=1\n"
       "rewrites it): the formulas below are those that the code evaluates. First what each number of an estimate is "
       "made of,\n"
-      "for three runs, then every card of `shardplan explain --all`. Symbols: `shardplan estimate RUN.json --explain "
-      "h`.\n\n";
+      "for three runs, then every card of `shardplan explain --all`. Other symbols are terms of the table: `P` of "
+      "`x.trained`, `bytes` of\n`x.call_bytes`, `call` of `x.call`; `P_2` is the second `P` of its formula. "
+      "`shardplan estimate RUN.json --explain\nADDRESS` names the address of each.\n\n";
   text += terms_table("Terms: Llama-3.1-70B, Megatron-LM, TP8 PP4 DP4", test::read_file(source + "/" + a_json));
   text += terms_table("Terms: Mixtral-8x7B", test::read_file(source + "/configs/runs/mixtral-8x7b-64xh100.json"));
   text += terms_table("Terms: Llama-3.1-8B, LoRA, FSDP",
