@@ -173,7 +173,7 @@ std::string physics_document() {
       "made of,\n"
       "for three runs, then every card of `shardplan explain --all`. Other symbols are terms of the table: `P` of "
       "`x.trained`, `bytes` of\n`x.call_bytes`, `call` of `x.call`; `P_2` is the second `P` of its formula. "
-      "`shardplan estimate RUN.json --explain\nADDRESS` names the address of each.\n\n";
+      "`--explain` of a\nterm names the address of each.\n\n";
   text += terms_table("Terms: Llama-3.1-70B, Megatron-LM, TP8 PP4 DP4", test::read_file(source + "/" + a_json));
   text += terms_table("Terms: Mixtral-8x7B", test::read_file(source + "/configs/runs/mixtral-8x7b-64xh100.json"));
   text += terms_table("Terms: Llama-3.1-8B, LoRA, FSDP",
