@@ -89,8 +89,8 @@ std::vector<Text> card_lines(const Explanation& card, int width) {
     if (!card.note.empty()) add_line(lines, "", note, width);
   }
   if (!card.symbols.empty()) {
-    std::string where;
-    for (const ExplainedSymbol& symbol : card.symbols) where += (where.empty() ? "" : ", ") + symbol_text(symbol);
+    std::string where = card.run.empty() ? "" : card.run + ": ";
+    for (std::size_t i = 0; i < card.symbols.size(); ++i) where += (i == 0 ? "" : ", ") + symbol_text(card.symbols[i]);
     add_line(lines, "where", Text(where), width);
   }
   if (!card.substitution.empty() && card.substitution != card.formula) {
