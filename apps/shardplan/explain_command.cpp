@@ -178,7 +178,9 @@ void name_run(const Arguments& arguments, explain::Example example, explain::Top
   } else {
     input.run_words.clear();
   }
-  const auto joined = [&flags](std::string front) { return front + (front.empty() || flags.empty() ? "" : " ") + flags; };
+  const auto joined = [&flags](std::string front) {
+    return front + (front.empty() || flags.empty() ? "" : " ") + flags;
+  };
   input.run_words = joined(input.run_words);
   input.run_name = joined(file);
   constexpr std::size_t most = 60;
@@ -299,11 +301,8 @@ Card card_of(const explain::Topic& topic, std::string_view word, Arguments argum
 
 /// `each_row`: the section on every row, as programs want it; else where it begins.
 report::Table topics_table(const std::vector<const explain::Topic*>& topics, bool each_row) {
-  report::Table table({{"section"},
-                       {"topic"},
-                       {"what", report::Align::left, "", 1},
-                       {"notes"},
-                       {"also", report::Align::left, "", 2}});
+  report::Table table(
+      {{"section"}, {"topic"}, {"what", report::Align::left, "", 1}, {"notes"}, {"also", report::Align::left, "", 2}});
   std::string_view last;
   for (const explain::Topic* const topic : topics) {
     table.add({!each_row && topic->section == last ? "" : topic->section, topic->name, topic->summary,
@@ -318,8 +317,12 @@ Outcome print_topics(const std::vector<const explain::Topic*>& topics, const Out
   const report::Table table = topics_table(topics, style.format == Format::csv);
   switch (style.format) {
     case Format::text:
-      outcome.result = table.text(style.page) + report::render(report::wrap("notes: sections and questions of "
-          "docs/interview.md, which answers each; shardplan explain 6.2 or Q7 finds them", static_cast<std::size_t>(std::max(style.page.width, 20)), 0), style.page);
+      outcome.result =
+          table.text(style.page) +
+          report::render(report::wrap("notes: sections and questions of "
+                                      "docs/interview.md, which answers each; shardplan explain 6.2 or Q7 finds them",
+                                      static_cast<std::size_t>(std::max(style.page.width, 20)), 0),
+                         style.page);
       break;
     case Format::markdown: outcome.result = table.markdown(); break;
     case Format::csv: outcome.result = table.csv(); break;

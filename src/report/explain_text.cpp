@@ -44,7 +44,10 @@ std::string round_number(double value) {
 
 /// "p = 4 pipeline stages"; numbers as they go into the formula.
 std::string symbol_text(const ExplainedSymbol& symbol) {
-  const std::string round = round_number(symbol.value);
+  std::string round = round_number(symbol.value);
+  if (round.empty() && symbol.unit.empty() && symbol.value >= 1e5) {
+    round = value_text(std::nearbyint(symbol.value), "");  // as a count; the line below has every digit
+  }
   std::string text =
       fmt::format("{} = {}", symbol.symbol,
                   round.empty() ? value_text(symbol.value, symbol.unit == "B" ? "" : symbol.unit) : round);

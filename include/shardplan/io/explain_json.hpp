@@ -10,7 +10,7 @@
 namespace shardplan::explain {
 class Terms;
 struct Topic;
-}
+}  // namespace shardplan::explain
 
 namespace shardplan::io {
 

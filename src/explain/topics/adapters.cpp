@@ -28,7 +28,8 @@ Peft adapters_of(Card& c) {
 /// Says of a run without adapters that its numbers are an example's.
 void adapters_are_an_example(Card& c) {
   if (!c.stated() || c.run().training.peft.active()) return;
-  c.remark("this run", fmt::format("has no adapters; r = {} and alpha = {} are an example", number(rank_of(c)), number(alpha_of(c))));
+  c.remark("this run", fmt::format("has no adapters; r = {} and alpha = {} are an example", number(rank_of(c)),
+                                   number(alpha_of(c))));
 }
 
 /// Weights of the model that a quantised base stores narrow.
@@ -45,7 +46,7 @@ double quantized_weights(Card& c) {
     sum += stage.weights.dense.quantized * run.parallel.tensor +
            stage.weights.expert.quantized * run.parallel.expert * run.parallel.expert_tensor;
   }
-  return sum;
+  return sum / copies_of_stages(run);
 }
 
 /// x with P(X <= x) = p for a standard normal X: Newton's method on the complementary error function.
@@ -109,7 +110,7 @@ void lora(Card& c) {
               fmt::format("{} trained ({})", count(trained.value()),
                           percent(trained.value() / (parameters + trained.value()), 2)),
               "sum over matrices of r (d_in + d_out)");
-  c.remark("matrices", fmt::format("a layer, r = {}: {}", number(r.value()), matrices));
+  c.remark("matrices", fmt::format("a layer: {}", matrices));
   c.remark("rank", fmt::format("r = 8: {}, 64: {}; small tasks 8-16, code or many 32-64",
                                count(trained.value() / r.value() * 8), count(trained.value() / r.value() * 64)));
   c.remark("B = 0", "h = W0 x + (alpha/r) B A x is the base model at first; A is random, so that B learns");
@@ -175,7 +176,8 @@ struct StoredBits {
 
 StoredBits stored_bits(Card& c, Quantization quant, bool twice) {
   if (quant == Quantization::int8) {
-    const Sym row = c.count("row", "weights of a row, which share an fp32 scale", static_cast<double>(c.run().model.hidden_size));
+    const Sym row =
+        c.count("row", "weights of a row, which share an fp32 scale", static_cast<double>(c.run().model.hidden_size));
     return {8.0 + 32.0 / row, "8 + 32/row"};
   }
   const Sym bits = c.count("bits", quant == Quantization::gptq4 ? "GPTQ" : "NF4", 4);
@@ -206,14 +208,15 @@ void qlora(Card& c) {
   if (c.stated() && !quantized) c.remark("this run", "has no quantised base: the numbers are nf4's on its model");
   const double weights = quantized_weights(c);
   const double rest = static_cast<double>(count_parameters(run.model).parameters) - weights;
-  c.remark(c.stated() ? "model" : "8B", fmt::format("{} linear weights x {:.6f} B = {}; the other {} stay 16 bit", count(weights), each / 8,
-                                                    gib(weights * each / 8), gib(2 * rest)));
+  c.remark(c.stated() ? "model" : "8B", fmt::format("{} linear weights x {:.6f} B = {}; the other {} stay 16 bit",
+                                                    count(weights), each / 8, gib(weights * each / 8), gib(2 * rest)));
   if (!c.stated() || quant == Quantization::nf4) {
-    c.remark("65B", fmt::format("{} + {} of 16 bit on a 48 GB card; full fine-tuning 16 B x 65.3e9 = {}",
-                                gib(linear65 * each / 8, 1), gib(2 * (all65 - linear65), 1), gb(16 * all65)));
+    c.remark("65B", fmt::format("{:.1f} + {} of 16 bit on a 48 GB card; full fine-tuning 16 B x 65.3e9 = {}",
+                                linear65 * each / 8 / shardplan::gib, gib(2 * (all65 - linear65), 1), gb(16 * all65)));
   }
-  c.remark("passes", "h = dequantise(W) x + (alpha/r) B A x; backward dequantises W again for the input's gradient, W^T dy. "
-                     "Only A and B get gradients of their own");
+  c.remark("passes",
+           "h = dequantise(W) x + (alpha/r) B A x; backward dequantises W again for the input's gradient, W^T dy. "
+           "Only A and B get gradients of their own");
   c.beware(
       "no A100 has 48 GB; \"780 GB\" counts 12 B a parameter, 16 gives 1,045 GB. The base takes part in both passes. 4 "
       "bits shrink weights, neither activations nor logits");
@@ -232,7 +235,8 @@ void nf4(Card& c) {
   c.result(levels, "", number(levels.value()) + " levels", "2^bits");
   if (bits.value() == 4) c.remark("levels", text);
   c.remark("block", "64 weights share a scale, their largest magnitude; stored: the nearest level of w/scale");
-  c.remark("zero", fmt::format("is exact: {} quantiles below, {} above", number(levels.value() / 2 - 1), number(levels.value() / 2)));
+  c.remark("zero", fmt::format("is exact: {} quantiles below, {} above", number(levels.value() / 2 - 1),
+                               number(levels.value() / 2)));
   c.beware(
       "optimal for normal weights only: an outlier takes its block's resolution. It stores: products run in 16 bit");
   c.source("Dettmers et al. 2023 (2305.14314) section 3; bitsandbytes create_normal_map");
@@ -240,7 +244,8 @@ void nf4(Card& c) {
 }
 
 void double_quantisation(Card& c) {
-  const Sym block = c.count("block", "weights a constant", 64), second = c.count("second", "constants a second one", 256);
+  const Sym block = c.count("block", "weights a constant", 64),
+            second = c.count("second", "constants a second one", 256);
   const Sym saved = 32.0 / block - (8.0 / block + 32.0 / (block * second));
   const Peft& peft = c.run().training.peft;
   c.title("fp32 block constants are quantised to 8 bit with constants of their own");
@@ -270,7 +275,8 @@ void paged_optimizers(Card& c) {
   estimate(run, workspace, result);
   const Stage& stage = workspace.stages.front();
   const double width = elementwise_bytes(*workspace.optimizer, 4);
-  const Sym P = c.symbol("P", "parameters that train, in tensors of 1e5 elements and more", std::round(stage.states.paged / width));
+  const Sym P = c.symbol("P", "parameters that train, in tensors of 1e5 elements and more",
+                         std::round(stage.states.paged / width));
   const Sym o = c.symbol("o", "moments", width, "B");
   const Sym bytes = P * o;
   c.title("states in CUDA unified memory: pages move to the host when the card is full");
@@ -280,15 +286,16 @@ void paged_optimizers(Card& c) {
       "cost",
       fmt::format("only what does not fit at the peak moves, both ways a step: {:.0f} ms over 25 GB/s if all of it",
                   2 * bytes.value() / 25e9 * 1e3));
-  c.remark("small", fmt::format("states of tensors under 1e5 elements are not paged (bitsandbytes): {} of {} parameters that train "
-                                "lie in larger ones",
-                                count(P.value()), count(stage.weights.trained())));
+  c.remark("small", fmt::format("tensors under 1e5 elements stay: {} of {} lie in larger ones", count(P.value()),
+                                count(stage.weights.trained())));
   if (c.stated() && !chosen.paged) {
-    c.remark("this run", fmt::format("has {}, which is not paged: the numbers are those of {}", c.run().training.optimizer, run.training.optimizer));
+    c.remark("this run", fmt::format("has {}, which is not paged: the numbers are those of {}",
+                                     c.run().training.optimizer, run.training.optimizer));
   }
   c.beware(
-      "it saves a run from a spike, not from a model that does not fit: with adapters the states are a few hundred "
-      "MiB. It is not ZeRO-Offload: the update still runs on the GPU");
+      "saves from a spike, not a model that does not fit: with adapters states are a few hundred MiB. Not "
+      "ZeRO-Offload: "
+      "the update runs on the GPU");
   c.source("Dettmers et al. 2023 (2305.14314) section 3; bitsandbytes optim/optimizer.py");
   c.next("shardplan estimate configs/runs/llama-3.1-8b-lora-1x4090.json --optimizer paged-adamw-8bit");
 }
@@ -319,9 +326,10 @@ void lora_or_full(Card& c) {
            fmt::format("base {} + adapters {}; QLoRA's base about {}", gb(2 * P.value()), gb(16 * A.value()),
                        gb(0.515869 * quantized_weights(c) + 2 * std::max(0.0, P.value() - quantized_weights(c)))));
   c.remark("time", "no weight gradient for frozen weights: 4 instead of 6 FLOP a parameter and token");
-  c.remark("choose full",
-           "continued pretraining, a new language, code and mathematics, where LoRA stays clearly behind and forgets less; "
-           "many other tasks come within 1 to 2%");
+  c.remark(
+      "choose full",
+      "continued pretraining, a new language, code and mathematics, where LoRA stays clearly behind and forgets less; "
+      "many other tasks come within 1 to 2%");
   c.beware("the saving is states: activations and logits stay, with lora_dropout they grow");
   c.source("Hu et al. 2021 (2106.09685); Biderman et al. 2024 (2405.09673)");
   c.next("shardplan estimate --model llama-3.1-8b --cluster server-1xh100 --gpus 1 --lora-rank 8");

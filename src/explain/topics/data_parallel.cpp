@@ -40,11 +40,11 @@ std::string data_traffic(Card& c) {
     const bool of_data = call.group == GroupKind::data || call.group == GroupKind::expert_data;
     if (!of_data || call.sent_bytes_per_step == 0) continue;
     const double sent = static_cast<double>(call.sent_bytes_per_step);
-    text += fmt::format("{}{} {}", text.empty() ? "" : " + ", call.name, gib(sent));
+    text += fmt::format("{}{} {:.2f}", text.empty() ? "" : " + ", call.name, sent / shardplan::gib);
     sum += sent;
     ++calls;
   }
-  return calls > 1 ? fmt::format("{} = {}", text, gib(sum)) : text;
+  return calls > 1 ? fmt::format("{} = {}", text, gib(sum)) : calls == 1 ? text + " GiB" : text;
 }
 
 /// How the run shares out its states.
@@ -59,7 +59,8 @@ void ddp(Card& c) {
   const bool own = c.stated();
   const Moved of = moved(c);
   if (!own) c.numbers("the notes' 7B on 8 GPUs");
-  const Sym P = c.symbol("P", "parameters that train", own ? static_cast<double>(c.estimate().model.trainable_parameters) : 7e9);
+  const Sym P =
+      c.symbol("P", "parameters that train", own ? static_cast<double>(c.estimate().model.trainable_parameters) : 7e9);
   const Sym N = c.count("N", "replicas", own ? c.run().parallel.dense_replicas() : 8);
   const Sym g = c.symbol("g", "bytes of a gradient as reduced", own && of.gradient > 0 ? of.gradient : 4, "B");
   c.title("every rank holds the whole model and the same states; gradients are averaged once a step");
@@ -69,16 +70,18 @@ void ddp(Card& c) {
            fmt::format("fp32 weights 4 + gradients 4 + Adam 8 = 16 B: {} on every rank{}, whatever N; + 2 B of "
                        "autocast copies in forward, + 4 B of buckets unless gradient_as_bucket_view",
                        gb(16 * P.value()), own && of.frozen > 0 ? ", and the whole frozen base" : ""));
-  c.remark("DP",
-           fmt::format("torch.nn.DataParallel: one process, threads under the GIL; weights are broadcast each forward "
-                       "({}) and GPU 0 sums gradients and gathers all logits: it fills first",
-                       gb(4 * P.value() + (own ? 2 * static_cast<double>(c.estimate().model.parameters) * (of.frozen > 0 ? 1 : 0) : 0))));
+  c.remark("DP", fmt::format(
+                     "torch.nn.DataParallel: one process, threads under the GIL; weights are broadcast each forward "
+                     "({}) and GPU 0 sums gradients and gathers all logits: it fills first",
+                     gb(4 * P.value() +
+                        (own ? 2 * static_cast<double>(c.estimate().model.parameters) * (of.frozen > 0 ? 1 : 0) : 0))));
   if (own && c.run().training.framework != Framework::ddp) {
-    c.remark("this run", fmt::format("{}, {}: the numbers are what DDP would need", name(c.run().training.framework), sharding(c.run())));
+    c.remark("this run", fmt::format("{}, {}: the numbers are what DDP would need", name(c.run().training.framework),
+                                     sharding(c.run())));
   }
   c.beware("accumulation sends once a step only under no_sync; without it every microbatch is reduced");
   c.source("Li et al. 2020 (2006.15704), PyTorch DistributedDataParallel; Patarasuk, Yuan 2009");
-  c.next("shardplan estimate --model llama-3.2-1b --cluster dgx-h100 --gpus 8 --framework ddp --seq 2048");
+  c.next("shardplan estimate --model llama-3.2-1b --cluster dgx-h100 --gpus 8 --framework ddp");
 }
 
 void ring_all_reduce(Card& c) {
@@ -102,12 +105,12 @@ void ring_all_reduce(Card& c) {
   if (group.size < 2) {
     c.remark("this run", "has one data-parallel rank: N = 2 is an example");
   } else if (!traffic.empty()) {
-    c.remark("this run", fmt::format("sends a step, stage {}: {}", c.estimate().communication_stage, traffic));
+    c.remark("this run", "a step: " + traffic);
   }
   c.beware(
       "\"independent of N\" is the volume, not the time: hops grow with N, and a ring over nodes runs at the slowest "
       "link");
-  c.source("Patarasuk, Yuan 2009 (J. Parallel Distrib. Comput. 69); NCCL; volumes checked byte by byte");
+  c.source("Patarasuk, Yuan 2009; NCCL; volumes checked byte by byte");
   c.next("shardplan estimate RUN.json --explain communication");
 }
 
@@ -124,35 +127,48 @@ void bucketing(Card& c) {
   // What one more of the usual layers adds; the rest lies at the ends.
   TensorSizes longer = tensors;
   longer.layers.push_back(tensors.layers.back());
-  const double layer = static_cast<double>(ddp_buckets(longer, g, cap.value()).size()) - static_cast<double>(buckets.size());
+  const double layer =
+      static_cast<double>(ddp_buckets(longer, g, cap.value()).size()) - static_cast<double>(buckets.size());
   const double layers = static_cast<double>(tensors.layers.size());
-  const Sym n = c.symbol("n", "buckets of a layer", layer), L = c.count("L", "layers", layers);
-  const Sym all = n * L + c.symbol("rest", "buckets of embedding, head and unlike layers", static_cast<double>(buckets.size()) - layer * layers, {}, Domain::any);
+  const double total = static_cast<double>(buckets.size());
+  const bool alike = layer > 0 && total >= layer * layers;  // else layers differ, or several share a bucket
+  const Sym n =
+      c.symbol("n", alike ? "buckets of a layer" : "buckets of a layer, mean", alike ? layer : total / layers);
+  const Sym L = c.count("L", "layers", layers);
+  const Sym rest =
+      alike ? c.symbol("rest", "buckets of the ends and of unlike layers", total - layer * layers) : Sym(0.0);
+  const Sym all = n * L + rest;
   c.title("gradients are reduced bucket by bucket while the rest of backward runs");
-  c.result(all, "", count(all.value()) + " buckets", "a layer's n x L + rest");
-  c.remark("rule", fmt::format("a tensor is never split: a bucket closes once it holds {:.4g} MiB, the first 1 MiB. A layer's {} tensors "
-                               "are {:.4g} to {:.4g} MiB",
-                               cap.value() / 1048576, tensors.layers.back().size(),
-                               *std::min_element(tensors.layers.back().begin(), tensors.layers.back().end()) * g / 1048576,
-                               *std::max_element(tensors.layers.back().begin(), tensors.layers.back().end()) * g / 1048576));
+  c.result(all, "", count(all.value()) + " buckets", alike ? "n L + rest" : "n L");
+  c.remark(
+      "rule",
+      fmt::format(
+          "a tensor is never split: a bucket closes once it holds {:.4g} MiB, the first 1 MiB. A layer's {} tensors "
+          "are {:.4g} to {:.4g} MiB",
+          cap.value() / 1048576, tensors.layers.back().size(),
+          *std::min_element(tensors.layers.back().begin(), tensors.layers.back().end()) * g / 1048576,
+          *std::max_element(tensors.layers.back().begin(), tensors.layers.back().end()) * g / 1048576));
   constexpr double link = 50e9;
   c.remark("exposed",
-           fmt::format("at best the last bucket alone{}: 2 x {:.4g} MiB / 50 GB/s = {:.3g} ms; all of it would take {:.3g} s",
-                       tensors.embedding.empty() ? "" : ", the embedding's", buckets.back() / 1048576,
-                       2 * buckets.back() / link * 1e3, 2 * parameters * g / link));
+           fmt::format(
+               "at best the last bucket alone{}: 2 x {:.4g} MiB / 50 GB/s = {:.3g} ms; all of it would take {:.3g} s",
+               tensors.embedding.empty() ? "" : ", the embedding's", buckets.back() / 1048576,
+               2 * buckets.back() / link * 1e3, 2 * parameters * g / link));
   c.remark("order", "buckets fill from the last layer to the first, as backward makes gradients");
   if (own && run.training.framework != Framework::ddp) {
-    const std::string other =
-        run.training.framework == Framework::megatron ? "Megatron-LM closes at max(40e6, 1e6 D) elements by the same rule"
-        : run.training.framework == Framework::deepspeed
-            ? fmt::format("DeepSpeed's reduce_bucket_size is {} elements", count(static_cast<double>(run.training.stack.memory.reduce_bucket)))
-        : run.training.framework == Framework::fsdp ? "FSDP reduces a wrapped unit, a layer, at a time"
-                                                    : std::string(name(run.training.framework));
+    const std::string other = run.training.framework == Framework::megatron
+                                  ? "Megatron-LM closes at max(40e6, 1e6 D) elements by the same rule"
+                              : run.training.framework == Framework::deepspeed
+                                  ? fmt::format("DeepSpeed's reduce_bucket_size is {} elements",
+                                                count(static_cast<double>(run.training.stack.memory.reduce_bucket)))
+                              : run.training.framework == Framework::fsdp
+                                  ? "FSDP reduces a wrapped unit, a layer, at a time"
+                                  : std::string(name(run.training.framework));
     c.remark("this run", fmt::format("{}; the numbers are DDP's for the uncut model", other));
   }
-  c.beware("smaller buckets overlap more and each pays a launch and 2(N-1) hops; one bucket overlaps nothing");
+  c.beware("small buckets overlap more, each pays a launch and 2(N-1) hops; one overlaps nothing");
   c.source("Li et al. 2020 (2006.15704) section 3.2.2; PyTorch reducer.cpp");
-  c.next("shardplan estimate RUN.json --set training.overlap.grad_reduce=false");
+  c.next("shardplan explain ddp");
 }
 
 namespace {
@@ -182,8 +198,8 @@ void zero(Card& c) {
   const UnitWeights& weights = c.workspace().stages.front().weights;
   const double n = notes ? 8 : rule.dense_replicas;
   const Sym N = c.count("N", notes ? "ranks that share the states" : "ranks that share the states, D c", n);
-  const auto shards_of = [&](std::string_view name, std::string_view meaning, const Sym& all, double replicas, double parameters,
-                             double gradients, double states) {
+  const auto shards_of = [&](std::string_view name, std::string_view meaning, const Sym& all, double replicas,
+                             double parameters, double gradients, double states) {
     const auto over = [&](int from, double shards) {
       if (asked > 0) return asked >= from ? all : Sym(1.0);
       if (shards <= 1) return Sym(1.0);
@@ -191,13 +207,13 @@ void zero(Card& c) {
     };
     return StateShards<Sym>{over(3, parameters), over(2, gradients), over(1, states), all};
   };
-  const StateShards<Sym> shards = shards_of("S", "ranks of a shard set", N, n, rule.parameter_shards, rule.gradient_shards, rule.optimizer_shards);
+  const StateShards<Sym> shards =
+      shards_of("S", "ranks of a shard set", N, n, rule.parameter_shards, rule.gradient_shards, rule.optimizer_shards);
   const StateWidths<Sym> widths = width_symbols(c, rule);
   const Optimizer& optimizer = notes ? adam() : *c.workspace().optimizer;
-  StateSums<Sym> sums = states_of(rule, widths, optimizer,
-                                  notes ? StateElements<Sym>{c.symbol("P", "parameters", 7e9)}
-                                        : element_symbols(c, weights.dense),
-                                  shards);
+  StateSums<Sym> sums = states_of(
+      rule, widths, optimizer,
+      notes ? StateElements<Sym>{c.symbol("P", "parameters", 7e9)} : element_symbols(c, weights.dense), shards);
   if (!notes && weights.expert.held() > 0) {
     const double replicas = rule.expert_replicas;
     const Sym N_e = c.count("N_e", "ranks that share the experts' states, G/(p e x)", replicas);
@@ -216,7 +232,8 @@ void zero(Card& c) {
   if (notes) {
     c.note(fmt::format("stage {}, a rank", asked));
   } else if (asked > 0) {
-    c.note(fmt::format("stage 0's weights under ZeRO-{}; the run: {}, {}", asked, name(run.training.framework), sharding(run)));
+    c.note(fmt::format("stage 0's weights under ZeRO-{}; the run: {}, {}", asked, name(run.training.framework),
+                       sharding(run)));
   } else {
     c.note(fmt::format("stage 0, {}, {}", name(run.training.framework), sharding(run)));
   }
@@ -230,14 +247,16 @@ void zero(Card& c) {
     const DataVolumes<double> expert = data_volumes<double>(rule, run.training, busiest.weights.expert);
     const double all_reduce = sent_share(Collective::all_reduce, n) * dense.gradients +
                               sent_share(Collective::all_reduce, rule.expert_replicas) * expert.gradients;
-    c.remark("sends", fmt::format("a step, stage {}: {}; DDP's all-reduce would be {}", c.estimate().communication_stage, traffic, gib(all_reduce)));
+    c.remark("sends", fmt::format("a step: {}; DDP {}", traffic, gib(all_reduce)));
   }
   const Moved of = moved(c);
   const double ratio = notes ? 1.5 : stage3_ratio(of.weight, of.gradient);
-  c.beware(
-      fmt::format("\"same traffic as DDP\" holds if gradients and weights have one type, and without accumulation: stage 2 "
-                  "reduces every microbatch (DeepSpeed), stage 3 sends m (2w + g)/2g{} times DDP's",
-                  notes ? " = 1.5 m" : ratio > 0 && of.frozen == 0 ? fmt::format(" = {:.3g} m here, 1.5 m at w = g,", ratio) : ""));
+  c.beware(fmt::format(
+      "\"same traffic as DDP\": for one type, without accumulation. Stage 2 reduces every microbatch; stage 3 "
+      "sends m (2w + g)/2g{} times DDP's",
+      notes                         ? " = 1.5 m"
+      : ratio > 0 && of.frozen == 0 ? fmt::format(" = {:.3g} m here, 1.5 m at w = g,", ratio)
+                                    : ""));
   c.source("Rajbhandari et al. 2019 (1910.02054) section 5; Megatron-LM dist_optimizer.md");
   c.next("shardplan explain zero-traffic");
 }
@@ -252,10 +271,13 @@ void zero_traffic(Card& c) {
   Sym ddp_bytes = 0.0, stage1 = 0.0, stage2 = 0.0, stage3 = 0.0;
   const auto add = [&](const Moved& each, std::string_view tail, std::string_view kind, double ranks) {
     const auto named = [&](std::string_view name) { return fmt::format("{}{}", name, tail); };
-    const Sym P = c.symbol(named("P"), fmt::format("{}{}", kind, own ? "parameters that train" : "parameters"), each.trained);
+    const Sym P =
+        c.symbol(named("P"), fmt::format("{}{}", kind, own ? "parameters that train" : "parameters"), each.trained);
     const Sym N = c.count(named("N"), fmt::format("{}ranks", kind), ranks);
-    const Sym w = c.symbol(named("w"), "weight", each.weight, "B"), g = c.symbol(named("g"), "gradient", each.gradient, "B");
-    const Sym frozen = each.frozen > 0 ? c.symbol(named("F"), "frozen weights, gathered with them", each.frozen, "B") : Sym(0.0);
+    const Sym w = c.symbol(named("w"), "weight", each.weight, "B"),
+              g = c.symbol(named("g"), "gradient", each.gradient, "B");
+    const Sym frozen =
+        each.frozen > 0 ? c.symbol(named("F"), "frozen weights, gathered with them", each.frozen, "B") : Sym(0.0);
     const Sym gather = sent_share_of(Collective::all_gather, N), scatter = sent_share_of(Collective::reduce_scatter, N);
     ddp_bytes += 2.0 * scatter * g * P;
     stage1 += scatter * g * P + gather * w * P;
@@ -269,7 +291,8 @@ void zero_traffic(Card& c) {
   c.title("bytes that one rank sends in a step under stage 3: two gathers and a reduce-scatter a microbatch");
   c.result(stage3, "B", gb(stage3.value()), of.frozen > 0 ? "m (N-1)/N (2(wP + F) + gP)" : "m (N-1)/N (2w + g) P");
   const auto ratio = [&](Sym bytes) {
-    return ddp_bytes.value() > 0 ? fmt::format("{} ({:.4g}x)", gb(bytes.value()), bytes.value() / ddp_bytes.value()) : gb(bytes.value());
+    return ddp_bytes.value() > 0 ? fmt::format("{} ({:.4g}x)", gb(bytes.value()), bytes.value() / ddp_bytes.value())
+                                 : gb(bytes.value());
   };
   c.remark("DDP, 0", ratio(ddp_bytes) + ": one all-reduce a step");
   c.remark("stage 1", ratio(stage1) + ": reduce-scatter, all-gather");
@@ -278,7 +301,7 @@ void zero_traffic(Card& c) {
   if (own) {
     const std::string traffic = data_traffic(c);
     c.remark("this run", fmt::format("{}, {}: {}", name(c.run().training.framework), sharding(c.run()),
-                                     traffic.empty() ? "sends none" : fmt::format("stage {} sends {}", c.estimate().communication_stage, traffic)));
+                                     traffic.empty() ? std::string("sends none") : "a step " + traffic));
   }
   c.beware(fmt::format(
       "\"1.5x\" is for one microbatch a step and one type: it is m (2w + g)/2g times DDP{}{}; stage 2's \"no extra "
@@ -291,13 +314,15 @@ void zero_traffic(Card& c) {
 
 void zeropp(Card& c) {
   const bool own = c.stated();
-  const bool hpz = c.word().size() == 3 && (c.word().back() == 'z' || c.word().back() == 'Z') && (c.word().front() == 'h' || c.word().front() == 'H');
+  const bool hpz = c.word().size() == 3 && (c.word().back() == 'z' || c.word().back() == 'Z') &&
+                   (c.word().front() == 'h' || c.word().front() == 'H');
   if (hpz) c.out.topic = "hpz";
   if (!own) c.numbers("the notes' 7B on 64 GPUs");
   const Moved of = moved(c);
   const Sym P = c.symbol("P", own ? "parameters that train" : "parameters", own ? of.trained : 7e9);
   const Sym w = c.symbol("w", "weight", 2, "B");
-  const Sym frozen = own && of.frozen > 0 ? c.symbol("F", "frozen weights, gathered with them", of.frozen, "B") : Sym(0.0);
+  const Sym frozen =
+      own && of.frozen > 0 ? c.symbol("F", "frozen weights, gathered with them", of.frozen, "B") : Sym(0.0);
   const double node = own ? std::max(1, std::min(c.run().cluster.gpus_per_node, c.run().num_gpus)) : 8;
   c.beware(
       "hpZ is not hybrid sharding: only a secondary copy of the weights lies in each node, optimizer states stay cut "
@@ -310,15 +335,17 @@ void zeropp(Card& c) {
     c.result(copy, "B", gb(copy.value()) + " more a rank", of.frozen > 0 && own ? "(w P + F)/S" : "w P/S");
     c.remark("gains", "the backward gather leaves the node's network: 1 + 0 + 1 of ZeRO-3's 1 + 1 + 1");
     c.remark("ZeRO++", "qwZ sends the forward gather as int8, qgZ gradients as int4: explain zeropp");
-    c.next("shardplan estimate --model llama-3.1-8b --cluster dgx-h100 --gpus 64 --framework deepspeed --zero 3 --set parallel.zeropp.hpz=true");
+    c.next(
+        "shardplan estimate --model llama-3.1-8b --cluster dgx-h100 --gpus 64 --framework deepspeed --zero 3 --set "
+        "parallel.zeropp.hpz=true");
     return;
   }
   const Sym N = c.count("N", "ranks", own ? std::max(2, c.run().parallel.dense_replicas()) : 64);
   const Sym f = c.symbol("f", "forward gather: qwZ sends int8", 0.5, {}, Domain::fraction);
   const Sym b = c.symbol("b", "backward gather across nodes: hpZ none", 0, {}, Domain::fraction);
   const Sym r = c.symbol("r", "gradients: qgZ sends int4", 0.25, {}, Domain::fraction);
-  const Sym total = frozen.is(0) ? (f + b + r) * (N - 1.0) / N * w * P
-                                 : (N - 1.0) / N * ((f + b) * (w * P + frozen) + r * w * P);
+  const Sym total =
+      frozen.is(0) ? (f + b + r) * (N - 1.0) / N * w * P : (N - 1.0) / N * ((f + b) * (w * P + frozen) + r * w * P);
   c.title("ZeRO++: a microbatch's traffic across nodes");
   c.result(total, "B", gb(total.value()));
   const double plain = (N.value() - 1) / N.value() * (3 * w.value() * P.value() + 2 * frozen.value());
@@ -367,9 +394,16 @@ void offload_of_run(Card& c) {
   const double memory = (of_node.memory_bandwidth > 0 ? of_node.memory_bandwidth : 200e9) / gpus;
   const double link = of_node.pcie_bandwidth > 0 ? of_node.pcie_bandwidth : of_gpu;
   const double width = bytes_of(activation_dtype(variant.training.precision));
-  const Sym P = c.symbol("P", "parameters that a GPU's share of the host steps", e.offload.step_s / (28 / memory + width / link));
-  const Sym T = c.count("T", "tokens of a step", static_cast<double>(variant.training.global_batch_size * variant.training.seq_length));
-  const Sym rate = c.symbol("rate", "tokens/s but for the wait", T.value() > 0 ? static_cast<double>(variant.training.global_batch_size * variant.training.seq_length) / (e.time.step_s - e.offload.step_s) : 1, {}, Domain::positive);
+  const Sym P =
+      c.symbol("P", "parameters that a GPU's share of the host steps", e.offload.step_s / (28 / memory + width / link));
+  const Sym T = c.count("T", "tokens of a step",
+                        static_cast<double>(variant.training.global_batch_size * variant.training.seq_length));
+  const Sym rate =
+      c.symbol("rate", "tokens/s but for the wait",
+               T.value() > 0 ? static_cast<double>(variant.training.global_batch_size * variant.training.seq_length) /
+                                   (e.time.step_s - e.offload.step_s)
+                             : 1,
+               {}, Domain::positive);
   const Sym host = c.symbol("host", "host memory, a GPU's share", memory, "B/s", Domain::positive);
   const Sym pcie = c.symbol("pcie", "PCIe", link, "B/s", Domain::positive);
   const Sym update = 28.0 * P / host + Sym(width) * P / pcie;
@@ -377,18 +411,22 @@ void offload_of_run(Card& c) {
   c.result(slower, "fraction", percent(slower.value(), 1) + " of the step",
            fmt::format("{:.2f} / ({:.2f} + {:.2f}) s at {} tokens/step", update.value(), T.value() / rate.value(),
                        update.value(), count(T.value())));
-  c.remark("each step", fmt::format("gradients down ({:.2f} s, hidden behind backward), CPU Adam 28P ({:.2f} s), weights up ({:.2f} s)",
-                                    c.workspace().rule.gradient_bytes * P.value() / pcie.value(), 28 * P.value() / host.value(),
-                                    width * P.value() / pcie.value()));
+  c.remark(
+      "each step",
+      fmt::format("gradients down ({:.2f} s, hidden behind backward), CPU Adam 28P ({:.2f} s), weights up ({:.2f} s)",
+                  c.workspace().rule.gradient_bytes * P.value() / pcie.value(), 28 * P.value() / host.value(),
+                  width * P.value() / pcie.value()));
   const StatesOnGpu states = states_on_gpu(c.run());
-  c.remark("memory", fmt::format("the GPU holds {} of weights, gradients and states instead of {}", gb(states.with), gb(states.without)));
+  c.remark("memory", fmt::format("the GPU holds {} of weights, gradients and states instead of {}", gb(states.with),
+                                 gb(states.without)));
   if (c.run().training.offload.optimizer == OffloadDevice::none) {
     c.remark("this run", "keeps its optimizer on the GPU: the numbers are those with it on the host");
   } else if (c.run().training.offload.optimizer == OffloadDevice::nvme) {
     c.remark("this run", "has its optimizer on NVMe (explain infinity): the numbers are those of host memory");
   }
   const auto at = [&](double tokens) { return percent(update.value() / (tokens / rate.value() + update.value()), 0); };
-  c.beware(fmt::format("2,048 tokens: {}, 1,048,576: {}. \"30-50%\" is one place: the cost is once a step", at(2048), at(1048576)));
+  c.beware(fmt::format("2,048 tokens: {}, 1,048,576: {}. \"30-50%\" is one place: the cost is once a step", at(2048),
+                       at(1048576)));
 }
 
 }  // namespace
@@ -435,14 +473,20 @@ void infinity(Card& c) {
   // All weights are read, frozen ones too; each node's GPUs read what their own ranks hold.
   double read = 0;
   for (const Stage& stage : c.workspace().stages) {
-    const auto gathered = [&](const Weights& weights) { return data_volumes<double>(c.workspace().rule, run.training, weights).gathered; };
+    const auto gathered = [&](const Weights& weights) {
+      return data_volumes<double>(c.workspace().rule, run.training, weights).gathered;
+    };
     read += gathered(stage.weights.dense) * run.parallel.tensor +
             gathered(stage.weights.expert) * run.parallel.expert * run.parallel.expert_tensor;
   }
-  const double weights = own ? read / nodes : 2 * P.value();
+  const double weights = own ? read / copies_of_stages(run) / nodes : 2 * P.value();
   const double of_node = run.cluster.host.nvme_bandwidth;
-  const Sym nvme = c.symbol("nvme", own && of_node == 0 ? "NVMe of a node (not stated: 25 GB/s)" : "NVMe of a node", own && of_node > 0 ? of_node : 25e9, "B/s", Domain::positive);
-  const Sym state = c.symbol("o", "master copy and moments", 12, "B");
+  const Sym nvme = c.symbol("nvme", own && of_node == 0 ? "NVMe of a node (not stated: 25 GB/s)" : "NVMe of a node",
+                            own && of_node > 0 ? of_node : 25e9, "B/s", Domain::positive);
+  const StateRule& rule = c.workspace().rule;
+  const double own_state = run.training.peft.active() ? rule.adapter_master_bytes + rule.adapter_moment_bytes
+                                                      : rule.master_bytes + rule.moment_bytes;
+  const Sym state = c.symbol("o", "master copy and moments", own ? own_state : 12, "B");
   const Sym seconds = 2.0 * state * P / nvme;
   c.title("ZeRO-Infinity: states on NVMe are read and written once a step");
   c.result(seconds, "s", fmt::format("{:.3g} s a step", seconds.value()), "2 o P / NVMe bandwidth");
@@ -489,11 +533,12 @@ void fsdp(Card& c) {
                   gib(total.value()), gib(2 * parameters), gib(total.value() * N.value())));
   c.remark("traffic", "a microbatch: gather forward, gather backward (not SHARD_GRAD_OP), reduce-scatter");
   if (own && c.run().parallel.fsdp == Fsdp::none) {
-    c.remark("this run", fmt::format("{}, {}: the numbers are FSDP's over all its GPUs", name(c.run().training.framework), sharding(c.run())));
+    c.remark("this run", fmt::format("{}, {}: the numbers are FSDP's over all its GPUs",
+                                     name(c.run().training.framework), sharding(c.run())));
   }
   c.beware(
-      "SHARD_GRAD_OP is called ZeRO-2, but stored weights stay sharded and are gathered in every microbatch's forward; "
-      "ZeRO-2 gathers once a step. Wrap each layer, not all as one");
+      "SHARD_GRAD_OP is not ZeRO-2: stored weights stay cut and are gathered in every microbatch's forward, ZeRO-2's "
+      "once a step. Wrap each layer, not all as one");
   c.source("Zhao et al. 2023 (2304.11277) section 3; PyTorch FullyShardedDataParallel");
   c.next("shardplan estimate configs/runs/llama-3.1-8b-8xh100-fsdp2.json");
 }
@@ -546,17 +591,18 @@ void hsdp(Card& c) {
       e.counted_bytes = w.counted_bytes;
     }
     StateSums<double> sums;
-    add_states(rule, widths, own ? *c.workspace().optimizer : adam(), e, StateShards<double>{shards, shards, shards, shards}, sums);
+    add_states(rule, widths, own ? *c.workspace().optimizer : adam(), e,
+               StateShards<double>{shards, shards, shards, shards}, sums);
     return sums.parameters + sums.gradients + sums.optimizer;
   };
-  c.remark("memory", fmt::format("weights, gradients and states over S = {}: {} a rank instead of {} over S R", number(S.value()), gib(held(S.value())),
-                                 gib(held(S.value() * R.value()))));
-  c.remark("pays", "where hops cost: gathers take S - 1 NVLink hops instead of S R - 1, and the all-reduce may wait for a step's last microbatch");
+  c.remark("memory", fmt::format("over S = {} {} of weights, gradients and states a rank, over S R {}",
+                                 number(S.value()), gib(held(S.value())), gib(held(S.value() * R.value()))));
+  c.remark("pays", "in latency: gathers take S - 1 NVLink hops, not S R - 1; the all-reduce can wait");
   c.beware(
       "fewer bytes across nodes only with accumulation or frozen weights. Not ZeRO++'s hpZ: HSDP replicates all states "
       "across nodes, hpZ a secondary copy of the weights");
   c.source("Zhao et al. 2023 (2304.11277) section 3.2.2; Wang et al. 2023 (2306.10209)");
-  c.next("shardplan estimate --model llama-3.1-8b --cluster dgx-h100 --gpus 128 --fsdp hybrid_shard");
+  c.next("shardplan explain hpz");
 }
 
 void fsdp_or_zero3(Card& c) {
@@ -566,21 +612,26 @@ void fsdp_or_zero3(Card& c) {
   const auto at_most = [held](double elements) { return std::min(elements, held); };
   const Sym live = c.symbol("live", "stage3_max_live_parameters", at_most(1e9)),
             prefetch = c.symbol("prefetch", "prefetch bucket", at_most(5e7));
-  const Sym bucket = c.symbol("bucket", "reduce bucket, and its copy laid out by ranks", at_most(5e8)), w = c.symbol("w", "bytes", 2, "B");
+  const Sym bucket = c.symbol("bucket", "reduce bucket, and its copy laid out by ranks", at_most(5e8)),
+            w = c.symbol("w", "bytes", 2, "B");
   const Sym deepspeed = w * (live + prefetch + 2.0 * bucket);
-  const double layer = own ? layer_parameters(c.run().model, c.run().model.layer(c.run().model.layers() - 1)) / c.run().parallel.tensor : 218112000;
+  const double layer =
+      own ? layer_parameters(c.run().model, c.run().model.layer(c.run().model.layers() - 1)) / c.run().parallel.tensor
+          : 218112000;
   c.title("ZeRO-3 and FSDP cut the same states; what they gather and buffer differs");
   c.result(deepspeed, "B", gib(deepspeed.value()) + " of DeepSpeed's buffers");
-  c.remark("FSDP", fmt::format("two gathered units and an fp32 reduce-scatter input, 8 B x {}: {}", count(layer), gib(8 * layer)));
+  c.remark("FSDP", fmt::format("two gathered units and an fp32 reduce-scatter input, 8 B x {}: {}", count(layer),
+                               gib(8 * layer)));
   c.remark("DeepSpeed", "NVMe, CPU Adam, ZeRO++; a config file; gradients in 16 bit by default");
   c.remark("FSDP2", "cuts each parameter (DTensor), FSDP1 flat units; fp32 gradients; torch.compile");
   if (own) {
-    c.remark("this run", fmt::format("{}, {}; the pools are DeepSpeed's defaults, no larger than a rank's {} weights", name(c.run().training.framework), sharding(c.run()), short_number(held)));
+    c.remark("this run", fmt::format("{}, {}; the pools are DeepSpeed's defaults, no larger than a rank's {} weights",
+                                     name(c.run().training.framework), sharding(c.run()), short_number(held)));
   }
   c.beware(
       "\"parameter against FlatParameter\" is FSDP1: FSDP2 has no flat parameters. States are 16/N either way; "
       "buffers, dtypes and offload differ");
-  c.source("Zhao et al. 2023 (2304.11277); DeepSpeed zero/config.py, stage3.py; torchtitan docs/fsdp.md");
+  c.source("Zhao et al. 2023 (2304.11277); DeepSpeed config.py, stage3.py; torchtitan fsdp.md");
   c.next("shardplan estimate --model llama-3.1-8b --cluster dgx-h100 --gpus 8 --zero 3");
 }
 
@@ -591,8 +642,9 @@ void ddp_or_zero(Card& c) {
   const MemoryParts& peak = e.stages[static_cast<std::size_t>(e.binding_stage)].peak();
   const Sym card = c.symbol("card", own ? "usable bytes of a card" : "usable bytes of an 80 GB card",
                             own ? std::floor(c.run().cluster.gpu.memory_cuda_bytes) : 84943715696.0, "B");
-  const Sym rest = c.symbol("rest", "activations, buffers, context",
-                            own ? static_cast<double>(peak.total() - peak.parameters - peak.gradients - peak.optimizer) : 20e9, "B");
+  const Sym rest =
+      c.symbol("rest", "activations, buffers, context",
+               own ? static_cast<double>(peak.total() - peak.parameters - peak.gradients - peak.optimizer) : 20e9, "B");
   const Sym P = (card - rest) / 16.0;
   c.title("the largest model whose states and rest fit on every rank of DDP");
   c.result(P, "", fmt::format("{:.3g} B parameters", P.value() / 1e9), "(card - rest) / 16 B");
@@ -604,8 +656,12 @@ void ddp_or_zero(Card& c) {
   if (own) {
     const double N = c.run().parallel.dense_replicas();
     c.remark(fmt::format("N = {}", number(N)), stages(N));
-    c.remark("this run", fmt::format("a rank holds {} of {} parameters, {}, {}", short_number(static_cast<double>(e.stages[static_cast<std::size_t>(e.binding_stage)].parameters)),
-                                     short_number(static_cast<double>(e.model.parameters)), name(c.run().training.framework), sharding(c.run())));
+    c.remark(
+        "this run",
+        fmt::format("a rank holds {} of {} parameters, {}, {}",
+                    short_number(static_cast<double>(e.stages[static_cast<std::size_t>(e.binding_stage)].parameters)),
+                    short_number(static_cast<double>(e.model.parameters)), name(c.run().training.framework),
+                    sharding(c.run())));
   } else {
     for (const double N : {8.0, 64.0}) c.remark(fmt::format("N = {}", number(N)), stages(N));
   }

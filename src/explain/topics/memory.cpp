@@ -10,7 +10,8 @@ void model_states(Card& c) {
   const bool own = c.stated();
   const bool adapted = own && c.run().training.peft.active();
   const StateRule rule = own ? c.workspace().rule : StateRule{};
-  const StateElements<Sym> elements = own ? whole_model(c) : StateElements<Sym>{c.symbol("P", "parameters", 7e9, {}, Domain::positive)};
+  const StateElements<Sym> elements =
+      own ? whole_model(c) : StateElements<Sym>{c.symbol("P", "parameters", 7e9, {}, Domain::positive)};
   const StateSums<Sym> sums =
       states_of(rule, width_symbols(c, rule), own ? *c.workspace().optimizer : adam(), elements, shared_by(1.0));
   const Sym total = sums.parameters + sums.gradients + sums.optimizer;
@@ -33,11 +34,11 @@ void model_states(Card& c) {
                                    other(18), other(16), other(8), other(18), other(10.03125)));
   }
   c.beware(
-      "not \"the memory needed\": activations, logits, buffers and the context come on top. A 7B model is rarely 7e9: "
-      "LLaMA-7B has 6,738,415,616 parameters, 107.8 GB = 100.4 GiB. Weights are 2 of 16 bytes, an eighth (not 1/4), "
-      "optimizer states 12: six times the weights' (not 2-3)");
+      "not \"the memory needed\": activations, logits, buffers and the context come on top. LLaMA-7B has 6,738,415,616 "
+      "parameters: 107.8 GB = 100.4 GiB. Weights are an eighth (2 of 16 B, not 1/4), optimizer states six times them "
+      "(not 2-3)");
   c.source("Rajbhandari et al. 2019 (1910.02054) 3.1; Micikevicius et al. 2017 (1710.03740)");
-  c.next("shardplan estimate RUN.json --explain memory.optimizer@0");
+  c.next("shardplan estimate RUN.json --explain optim");
 }
 
 namespace {
@@ -118,8 +119,8 @@ void checkpointing(Card& c) {
                                100 * (with.time.step_s / without.time.step_s - 1)));
   c.remark("sqrt(L)", "Chen et al.: 64 layers keep 8 inputs and make 8 layers again: 16 layers' worth");
   c.beware(
-      "frameworks keep each layer's input: L, not sqrt(L). \"33%\" is a forward in three of FLOP: TP repeats its "
-      "exchange, and with frozen weights (no weight gradients) it is 2 of 4: 50%");
+      "frameworks keep each layer's input: L, not sqrt(L). \"33%\" is a forward in three of FLOP; TP repeats its "
+      "exchange; frozen weights make it 2 of 4: 50%");
   c.source("Chen et al. 2016 (1604.06174); Korthikanti et al. 2022 (2205.05198) 5; measured");
   c.next("shardplan estimate RUN.json --recompute full");
 }
@@ -155,7 +156,8 @@ void transients(Card& c) {
   if (term == nullptr) return;
   const Sym formula = c.adopt(
       term->formula.node() == nullptr ? c.symbol("transient", "bytes at the peak", term->value, "B") : term->formula);
-  c.result(formula, "B", gib(formula.value()));
+  const bool at_loss = e.stages.back().peak_moment == Moment::loss;
+  c.result(formula, "B", gib(formula.value()), at_loss ? "the most that loss and head hold, and workspaces" : "");
   c.title(fmt::format("what the last stage holds for a while at its peak, {}", when));
   std::string moments;
   for (std::size_t i = 0; i < moment_count; ++i) {
@@ -166,7 +168,7 @@ void transients(Card& c) {
   c.remark("moments", moments);
   c.beware("a step's peak is its largest moment, not a sum: logits are gone when backward ends");
   c.source("PyTorch autograd, measured; docs/validation.md");
-  c.next(fmt::format("shardplan estimate RUN.json --explain {}", address));
+  c.next("shardplan estimate RUN.json --explain trans");
 }
 
 void reserved(Card& c) {

@@ -49,8 +49,7 @@ Sym microbatches(Card& c) {
 /// The ideal bubble; sizes that would have to be simulated at length are left out.
 std::string ideal(ScheduleKind kind, double p, double m, double v) {
   if (p * m * v > 2e5) return "-";
-  return percent(
-      schedule::ideal_bubble_fraction(kind, static_cast<int>(p), static_cast<int>(m), static_cast<int>(v)));
+  return percent(schedule::ideal_bubble_fraction(kind, static_cast<int>(p), static_cast<int>(m), static_cast<int>(v)));
 }
 
 /// Idle share of a schedule with equal stages and F = B = W, where m is large enough for a closed form
@@ -92,8 +91,7 @@ void tensor_parallel(Card& c) {
   c.remark("blocks", "one behind attention, one behind the MLP, twice that backward: 2 a block, 4 a layer");
   const Run& run = c.run();
   if (run.parallel.sequence_parallel && run.training.kernels.sp_input == SequenceParallelInput::regather) {
-    c.remark("with SP", fmt::format("the same {} as reduce-scatters and all-gathers, and two inputs gathered again in "
-                                    "backward: {} in all",
+    c.remark("with SP", fmt::format("the same {} split in two, and two inputs gathered again backward: {}",
                                     mib(bytes.value()), mib(bytes.value() * 1.25)));
   }
   c.remark("heads", "q, k, v by heads, gate and up by columns, o and down by rows; t > k copies KV heads");
@@ -108,7 +106,8 @@ void tensor_parallel(Card& c) {
 void column_parallel(Card& c) {
   const Sym x = c.symbol("x", "input", 2, {}, Domain::any), a1 = c.symbol("a1", "column 1 of A", 1, {}, Domain::any),
             a2 = c.symbol("a2", "column 2 of A", -3, {}, Domain::any);
-  const Sym b1 = c.symbol("b1", "row 1 of B", 5, {}, Domain::any), b2 = c.symbol("b2", "row 2 of B", 7, {}, Domain::any);
+  const Sym b1 = c.symbol("b1", "row 1 of B", 5, {}, Domain::any),
+            b2 = c.symbol("b2", "row 2 of B", 7, {}, Domain::any);
   const Sym y = max(Sym(0.0), x * a1) * b1 + max(Sym(0.0), x * a2) * b2;
   c.title("Y = f(XA)B with A cut by columns and B by rows: each rank computes one addend, one all-reduce sums them");
   c.result(y, "");
@@ -186,13 +185,12 @@ void context_parallel(Card& c) {
   c.title("ring attention: bytes one rank sends for one layer and microbatch, 16-bit keys and values");
   c.collected(ring, "B", gb(ring.value()) + " a layer and microbatch", "12 (c-1) T K");
   c.remark("passes", "forward 4 (c-1) T K: keys and values go round, T = s b/c; backward twice that");
-  c.remark("a2a",
-           fmt::format("Ulysses exchanges heads instead, 8 (c-1)/c T (Q + K); with Q = {} elements of queries {}",
-                                 count(queries * K.value()), gb(exchange.value())));
+  c.remark("a2a", fmt::format("heads exchanged instead (Ulysses), 8 (c-1)/c T (Q + K), Q = {}: {}",
+                              count(queries * K.value()), gb(exchange.value())));
   c.remark("divides", "activations by c; not weights, which context ranks share: they join the shard group");
   c.beware("the sequence must divide by 2c: under a causal mask a rank takes a first and a last chunk");
   c.source("Liu et al. 2023 (2310.01889); Jacobs et al. 2023 (2309.14509)");
-  c.next("shardplan estimate --model llama-3.1-8b --cluster dgx-h100 --gpus 8 --cp 8 --seq 32768 --framework megatron --zero 1");
+  c.next("shardplan estimate --model llama-3.2-1b --cluster dgx-h100 --gpus 8 --cp 8 --seq 32768");
 }
 
 void expert_parallel(Card& c) {
@@ -286,15 +284,18 @@ void bubble(Card& c) {
   }
   if (its.work > 0) {
     const auto at = [&](double mm) { return percent((pp - 1) / (its.work * mm + pp - 1)); };
-    c.remark("m for 5%",
-             fmt::format("m >= 19 (p-1){} = {} exactly; m = 4p = {:.0f} gives {}, m = 20p = {:.0f} gives {}",
-                         its.work == 1 ? "" : fmt::format("/{}, rounded up", number(its.work)),
-                         number(std::ceil(19 * (pp - 1) / its.work)), 4 * pp, at(4 * pp), 20 * pp, at(20 * pp)));
+    const double least = 19 * (pp - 1) / its.work;
+    c.remark("m for 5%", fmt::format("m >= 19 (p-1){} = {}; m = 4p = {:.0f} gives {}, m = 20p = {:.0f} gives {}",
+                                     its.work == 1 ? "" : fmt::format("/{}", number(its.work)),
+                                     its.work == 1 ? fmt::format("{} exactly", number(least))
+                                                   : fmt::format("{:.1f}, so {}", least, number(std::ceil(least))),
+                                     4 * pp, at(4 * pp), 20 * pp, at(20 * pp)));
   }
   const auto plain = [&](double mm) { return percent((pp - 1) / (mm + pp - 1)); };
   const double half = std::max(1.0, std::floor(m.value() / 2));
-  c.remark("more D", fmt::format("at one global batch leaves fewer microbatches: twice D is m = {}, under 1F1B {}",
-                                 number(half), plain(half)));
+  c.remark("more D", fmt::format("at one global batch leaves fewer microbatches: twice D is m = {}{} {}", number(half),
+                                 its.work > 0 ? "," : ", under 1F1B",
+                                 percent((pp - 1) / (std::max(1.0, its.work) * half + pp - 1))));
   c.beware(fmt::format(
       "some divide by ideal time, (p-1)/m: at m = 4 {} becomes {}. 1F1B has GPipe's bubble, not less: it saves "
       "memory (in flight min(m, p-i), not m)",
@@ -339,8 +340,7 @@ int chunks_of(const Run& run) {
 }  // namespace
 
 void interleaved(Card& c) {
-  const Sym p = stages(c), m = microbatches(c),
-            v = c.count("v", "chunks a rank", chunks_of(c.run()));
+  const Sym p = stages(c), m = microbatches(c), v = c.count("v", "chunks a rank", chunks_of(c.run()));
   example_where(c, c.run().parallel.pipeline > 1 && c.run().parallel.virtual_pipeline == 1,
                 fmt::format("has one chunk a rank; v = {} is an example", number(v.value())));
   const Sym share = (p - 1.0) / (v * m + p - 1.0);
@@ -424,7 +424,7 @@ double model_states_bytes(Card& c) {
     all.expert += stage.weights.expert.times(parallel.expert * parallel.expert_tensor);
   }
   const StateBytes bytes = state_bytes(whole, all, *c.workspace().optimizer);
-  return bytes.parameters + bytes.gradients + bytes.optimizer;
+  return (bytes.parameters + bytes.gradients + bytes.optimizer) / copies_of_stages(c.run());
 }
 
 /// "every 32nd rank".
@@ -454,8 +454,8 @@ void three_d(Card& c) {
                        cut > 1 ? fmt::format(", experts over p e x = {}", number(p.value() * cut)) : "",
                        gib(static_cast<double>(held.parameters + held.gradients + held.optimizer)),
                        parallel.fsdp != Fsdp::none ? fmt::format("cut over D ({})", name(parallel.fsdp))
-                       : parallel.zero_stage > 0   ? fmt::format("optimizer states over D (ZeRO-{})", parallel.zero_stage)
-                                                   : std::string("nothing cut over D")));
+                       : parallel.zero_stage > 0 ? fmt::format("optimizer states over D (ZeRO-{})", parallel.zero_stage)
+                                                 : std::string("nothing cut over D")));
   std::string sends;
   const auto add = [&sends](std::string_view what, std::int64_t bytes) {
     if (bytes <= 0) return;
@@ -468,7 +468,7 @@ void three_d(Card& c) {
   add("pipeline", e.sent.pipeline);
   c.remark("sends", sends.empty() ? std::string("nothing: it is one GPU")
                                   : fmt::format("a step, one GPU of stage {}: {}", e.communication_stage, sends));
-  c.remark("choose", "t up to a node, p until it fits, the rest D; then trade t against p: shardplan search");
+  c.remark("choose", "t up to a node, p until it fits, the rest D; then trade t against p (search)");
   c.beware(
       "expert parallelism multiplies nothing: experts lie on ranks of the same grid. More D at one global batch means "
       "fewer microbatches, so a larger bubble");
@@ -480,8 +480,7 @@ void rank_order(Card& c) {
   const Parallel& parallel = c.run().parallel;
   const Sym t = c.count("t", "tensor parallel", parallel.tensor),
             n = c.count("c", "context parallel", parallel.context);
-  const Sym D = c.count("D", "data parallel", parallel.data),
-            p = c.count("p", "pipeline stages", parallel.pipeline);
+  const Sym D = c.count("D", "data parallel", parallel.data), p = c.count("p", "pipeline stages", parallel.pipeline);
   const auto place = [&c](std::string_view name, std::string_view meaning, double wanted, Sym size) {
     return c.index(name, meaning, std::min(wanted, size.value() - 1), size.value());
   };
@@ -503,8 +502,8 @@ void rank_order(Card& c) {
   c.remark("why",
            "tensor groups send in every layer, data groups once a step, pipeline groups one hidden state a microbatch");
   c.beware(
-      "the launcher numbers ranks node by node: another order puts tensor groups across nodes, 450 GB/s becomes 50 "
-      "GB/s. NVLink's 600 or 900 GB/s count both directions, InfiniBand's 400 are bits: 50 GB/s");
+      "another order puts tensor groups across nodes: 450 GB/s become 50. NVLink's 600 or 900 GB/s count both "
+      "directions, InfiniBand's 400 are bits: 50 GB/s");
   c.source("Megatron-LM core/parallel_state.py");
   c.next("shardplan estimate RUN.json --set parallel/order=dp-tp-cp-ep-pp");
 }

@@ -14,9 +14,10 @@ const NumberFormat& format_of(std::string_view word) {
   for (const NumberFormat& format : number_formats) {
     std::string_view asked = word;
     if (asked == "fp8") asked = "fp8-e4m3";
-    const bool same = std::equal(asked.begin(), asked.end(), format.name.begin(), format.name.end(), [](char a, char b) {
-      return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a == '_' ? '-' : a) == b;
-    });
+    const bool same =
+        std::equal(asked.begin(), asked.end(), format.name.begin(), format.name.end(), [](char a, char b) {
+          return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a == '_' ? '-' : a) == b;
+        });
     if (same) return format;
     if (format.name == "bf16") bf16 = &format;
   }
@@ -31,7 +32,8 @@ void number_formats_card(Card& c) {
   const NumberFormat& asked = format_of(c.word());
   if (asked.name != "bf16") c.out.topic = asked.name;
   c.numbers(std::string(asked.name));
-  const Sym E = c.count("E", "exponent bits", asked.exponent_bits), F = c.count("F", "fraction bits", asked.fraction_bits);
+  const Sym E = c.count("E", "exponent bits", asked.exponent_bits),
+            F = c.count("F", "fraction bits", asked.fraction_bits);
   c.expect(E.value() <= 11, "E", "exponent bits are 1 to 11", "8 as fp32 has, 11 as fp64");
   c.expect(F.value() <= 52, "F", "fraction bits are 1 to 52", "23 as fp32 has, 52 as fp64");
   // fp8-e4m3 has no infinity: its top exponent holds numbers, all but the pattern of ones, which is nan.
@@ -43,19 +45,21 @@ void number_formats_card(Card& c) {
   c.title(fmt::format("{}: a sign, {} of exponent and {} of fraction", asked.name, count_word(asked.exponent_bits),
                       count_word(asked.fraction_bits)));
   const double bias = std::pow(2.0, E.value() - 1) - 1;
-  c.result(most, "", fmt::format("max {:.5g}, least {:.1e}, step at 1.0 {:.5g}", most.value(), std::pow(2.0, 1 - bias - F.value()), step),
+  c.result(most, "",
+           fmt::format("max {:.5g}, least {:.1e}, step at 1.0 {:.5g}", most.value(),
+                       std::pow(2.0, 1 - bias - F.value()), step),
            finite ? "(2 - 2^(1-F)) 2^(2^(E-1))" : "(2 - 2^-F) 2^(2^(E-1)-1)");
   for (const NumberFormat& format : number_formats) {
     if (format.name == asked.name || format.name == "tf32" || format.name == "fp4-e2m1") continue;
     c.remark(std::string(format.name),
              fmt::format("1-{}-{}: max {:.5g}, least {:.2g}, step at 1.0 {:.3g}{}", format.exponent_bits,
                          format.fraction_bits, format.max(), format.min_subnormal(), format.epsilon(),
-                         format.name == "fp8-e4m3" ? "; no inf, so its top exponent holds numbers" : ""));
+                         format.name == "fp8-e4m3" ? "; no inf" : ""));
   }
   if (c.stated()) {
     const Training& training = c.run().training;
-    c.remark("this run", fmt::format("computes in {}, stores weights in {}, gradients in {}{}", name(training.precision),
-                                     name(training.param_dtype), name(training.grad_dtype),
+    c.remark("this run", fmt::format("computes in {}, stores weights in {}, gradients in {}{}",
+                                     name(training.precision), name(training.param_dtype), name(training.grad_dtype),
                                      training.master_weights ? ", with an fp32 master copy" : ""));
   }
   c.beware(fmt::format(
@@ -77,9 +81,10 @@ void loss_scaling(Card& c) {
   c.remark("dynamic", "x2 after 2,000 clean steps, /2 at inf or nan, whose step is skipped (torch.amp.GradScaler)");
   if (c.stated()) {
     const Precision precision = c.run().training.precision;
-    c.remark("this run", precision == Precision::fp16
-                             ? std::string("computes in fp16: it needs loss scaling")
-                             : fmt::format("computes in {}: it needs no loss scaling; the numbers are fp16's", name(precision)));
+    c.remark("this run",
+             precision == Precision::fp16
+                 ? std::string("computes in fp16: it needs loss scaling")
+                 : fmt::format("computes in {}: it needs no loss scaling; the numbers are fp16's", name(precision)));
   }
   c.beware(
       "unscale, then clip, then step: clipping scaled gradients clips at S times the norm. At a skipped step "
@@ -132,7 +137,8 @@ void grad_clipping(Card& c) {
 }
 
 void loss_spike(Card& c) {
-  const Sym n = c.symbol("n", "gradient norm at the spike", 40), usual = c.symbol("usual", "its median before", 0.8, {}, Domain::positive);
+  const Sym n = c.symbol("n", "gradient norm at the spike", 40),
+            usual = c.symbol("usual", "its median before", 0.8, {}, Domain::positive);
   const Sym ratio = n / usual;
   c.title("loss spike: how far the gradient norm is out, then what to check");
   c.result(ratio, "", fmt::format("{:.3g}x the usual norm", ratio.value()), "norm / median norm");
@@ -189,8 +195,7 @@ void mfu(Card& c) {
       "sequences raise it by scores that a causal kernel skips",
       percent(llama)));
   c.source("Chowdhery et al. 2022 (2204.02311) appendix B; peaks: shardplan list gpus");
-  c.next(fmt::format("shardplan estimate RUN.json --measured tokens_per_s_per_gpu={:.3g}",
-                     0.95 * e.throughput.tokens_per_s_per_gpu));
+  c.next(fmt::format("shardplan estimate RUN.json --measured step_s={:.3g}", 1.05 * e.time.step_s));
 }
 
 void peak_flops(Card& c) {
@@ -203,10 +208,12 @@ void peak_flops(Card& c) {
   const Gpu& gpu = c.run().cluster.gpu;
   c.numbers("H100 SXM");
   const Precision precision = c.run().training.precision;
-  const auto tera = [&gpu](Precision p) { return gpu.peak(p) > 0 ? fmt::format("{:.4g}", gpu.peak(p) / 1e12) : std::string("none"); };
+  const auto tera = [&gpu](Precision p) {
+    return gpu.peak(p) > 0 ? fmt::format("{:.4g}", gpu.peak(p) / 1e12) : std::string("none");
+  };
   c.remark(c.stated() ? "this run" : "this GPU",
-           fmt::format("{}: bf16 {}, fp16 {}, fp8 {} TFLOP/s dense; counted in {}: {}", gpu.name, tera(Precision::bf16), tera(Precision::fp16),
-                       tera(Precision::fp8), name(precision), tera(precision)));
+           fmt::format("{}: bf16 {}, fp16 {}, fp8 {} TFLOP/s dense; counted in {}: {}", gpu.name, tera(Precision::bf16),
+                       tera(Precision::fp16), tera(Precision::fp8), name(precision), tera(precision)));
   c.remark("variants", "H100 PCIe and NVL, H800, H20 differ: fewer SMs or clocks, same name in a log");
   c.beware("a data sheet's 1,979 is with 2:4 sparsity, which training does not use: MFU against it is half");
   c.source("NVIDIA H100 Tensor Core GPU Architecture, 2022; shardplan list gpus");
@@ -223,16 +230,18 @@ void gpu_count(Card& c) {
       own ? whole_model(c) : StateElements<Sym>{c.symbol("P", "parameters", static_cast<double>(e.model.parameters))};
   const StateSums<Sym> sums = states_of(rule, own ? width_symbols(c, rule) : widths_of<Sym>(rule),
                                         own ? *c.workspace().optimizer : adam(), elements, shared_by(1.0));
-  const Sym card = c.symbol("card", "bytes of a card", std::floor(run.cluster.gpu.memory_cuda_bytes), "B", Domain::positive);
+  const Sym card =
+      c.symbol("card", "bytes of a card", std::floor(run.cluster.gpu.memory_cuda_bytes), "B", Domain::positive);
   const Sym states = sums.parameters + sums.gradients + sums.optimizer;
   const Sym gpus = ceil(states / card);
   const bool adapted = own && run.training.peft.active();
   c.title("cards that the states alone need, if nothing else did");
   c.collected(gpus, "", fmt::format("{} GPU{} at least", number(gpus.value()), gpus.value() == 1 ? "" : "s"),
               own && adapted ? "states / card, rounded up"
-                             : fmt::format("{:.4g} P / card, rounded up", states.value() / std::max(1.0, elements.trained.value())));
-  c.remark("states", fmt::format("{}: weights {}, gradients {}, optimizer {}{}", gb(states.value()), gb(sums.parameters.value()),
-                                 gb(sums.gradients.value()), gb(sums.optimizer.value()),
+                             : fmt::format("{:.4g} P / card, rounded up",
+                                           states.value() / std::max(1.0, elements.trained.value())));
+  c.remark("states", fmt::format("{}: weights {}, gradients {}, optimizer {}{}", gb(states.value()),
+                                 gb(sums.parameters.value()), gb(sums.gradients.value()), gb(sums.optimizer.value()),
                                  own ? "" : "; the notes' 70e9: 140 + 140 + 840 = 1120 GB"));
   const Parallel& parallel = run.parallel;
   c.remark("this run",

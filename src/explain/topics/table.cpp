@@ -12,18 +12,20 @@ namespace {
 using E = Example;
 
 constexpr std::array<Topic, 51> all = {{
-    {"model-states", "adam 16p 16phi 16Φ 16φ states", "memory", "parameters, gradients and optimizer states: 16 bytes each",
-     E::pretraining, model_states},
+    {"model-states", "adam 16p 16phi 16Φ 16φ states", "memory",
+     "parameters, gradients and optimizer states: 16 bytes each", E::pretraining, model_states},
     {"activations", "", "memory", "what a layer keeps for backward", E::pretraining, activations},
     {"checkpointing", "recompute recomputation gradient-checkpointing selective", "memory",
      "recomputation: memory against time", E::pretraining, checkpointing},
     {"logits", "loss-memory", "memory", "logits and loss of a large vocabulary", E::fine_tuning, logits},
     {"transients", "transient", "memory", "what a pass holds for a moment", E::pretraining, transients},
     {"reserved", "fragmentation", "memory", "allocated, reserved, CUDA context", E::pretraining, reserved},
-    {"ddp", "dp data-parallel data-parallelism", "data parallelism", "replicas, and DP against DDP", E::pretraining, ddp},
+    {"ddp", "dp data-parallel data-parallelism", "data parallelism", "replicas, and DP against DDP", E::pretraining,
+     ddp},
     {"ring-allreduce", "ring all-reduce allreduce", "data parallelism", "bytes and hops of a ring", E::pretraining,
      ring_all_reduce},
-    {"bucketing", "buckets gradient-bucketing", "data parallelism", "gradients reduced while backward runs", E::pretraining, bucketing},
+    {"bucketing", "buckets gradient-bucketing", "data parallelism", "gradients reduced while backward runs",
+     E::pretraining, bucketing},
     {"zero", "zero-1 zero-2 zero-3 zero-stage", "ZeRO", "what each stage divides", E::pretraining, zero},
     {"zero-traffic", "zero-communication", "ZeRO", "bytes each stage sends, with accumulation", E::pretraining,
      zero_traffic},
@@ -34,15 +36,18 @@ constexpr std::array<Topic, 51> all = {{
     {"fsdp", "full-shard", "FSDP", "shards, gathered units, strategies", E::pretraining, fsdp},
     {"hsdp", "hybrid-shard hybrid-sharding", "FSDP", "sharded in a node, replicated across", E::pretraining, hsdp},
     {"fsdp-or-zero3", "zero3-or-fsdp", "FSDP", "buffers of the two", E::pretraining, fsdp_or_zero3},
-    {"tensor-parallel", "tp tensor-parallelism", "tensor parallelism", "all-reduces of a layer", E::pretraining, tensor_parallel},
-    {"column-parallel", "row-parallel", "tensor parallelism", "columns, then rows: worked on numbers", E::pretraining,
+    {"tensor-parallel", "tp tensor-parallelism", "tensor parallelism", "all-reduces of a layer", E::pretraining,
+     tensor_parallel},
+    {"column-parallel", "row-parallel", "tensor parallelism", "columns, then rows: worked on numbers", E::none,
      column_parallel},
-    {"sequence-parallel", "sp sequence-parallelism", "tensor parallelism", "norms and dropout cut too", E::pretraining, sequence_parallel},
-    {"context-parallel", "cp ulysses ring-attention", "long sequences and experts", "rings of keys and values", E::pretraining,
-     context_parallel},
-    {"expert-parallel", "ep moe expert-parallelism", "long sequences and experts", "dispatch and combine", E::pretraining,
-     expert_parallel},
-    {"pipeline", "pp gpipe pipeline-parallel", "pipeline parallelism", "schedules side by side", E::pretraining, pipeline},
+    {"sequence-parallel", "sp sequence-parallelism", "tensor parallelism", "norms and dropout cut too", E::pretraining,
+     sequence_parallel},
+    {"context-parallel", "cp ulysses ring-attention", "long sequences and experts", "rings of keys and values",
+     E::pretraining, context_parallel},
+    {"expert-parallel", "ep moe expert-parallelism", "long sequences and experts", "dispatch and combine",
+     E::pretraining, expert_parallel},
+    {"pipeline", "pp gpipe pipeline-parallel", "pipeline parallelism", "schedules side by side", E::pretraining,
+     pipeline},
     {"bubble", "pipeline-bubble", "pipeline parallelism", "idle share of the step", E::pretraining, bubble},
     {"1f1b", "one-f-one-b", "pipeline parallelism", "microbatches in flight", E::pretraining, one_f_one_b},
     {"interleaved", "vpp", "pipeline parallelism", "v chunks a rank", E::pretraining, interleaved},
@@ -60,9 +65,11 @@ constexpr std::array<Topic, 51> all = {{
     {"paged-optimizers", "paged", "adapters", "states that leave the card", E::fine_tuning, paged_optimizers},
     {"lora-or-full", "full-or-lora", "adapters", "states of the two", E::fine_tuning, lora_or_full},
     {"flash-attention", "flash fa fa1", "attention", "HBM traffic for SRAM of size M", E::pretraining, flash_attention},
-    {"flash-versions", "flash-2 flash-3 fa2 fa3 flash-v1 flash-v2 flash-v3", "attention", "what versions 1, 2, 3 reach", E::pretraining, flash_versions},
+    {"flash-versions", "flash-2 flash-3 fa2 fa3 flash-v1 flash-v2 flash-v3", "attention", "what versions 1, 2, 3 reach",
+     E::pretraining, flash_versions},
     {"online-softmax", "", "attention", "running maximum and sum, worked on numbers", E::none, online_softmax},
-    {"bf16", "fp16 fp8 fp8-e4m3 fp8-e5m2 fp32 tf32 formats", "precision", "ranges and steps from the bits", E::pretraining, number_formats_card},
+    {"bf16", "fp16 fp8 fp8-e4m3 fp8-e5m2 fp32 tf32 formats", "precision", "ranges and steps from the bits",
+     E::pretraining, number_formats_card},
     {"loss-scaling", "loss-scale", "precision", "small gradients in fp16", E::pretraining, loss_scaling},
     {"grad-accum", "accumulation gradient-accumulation", "the step", "global batch of a step", E::pretraining,
      grad_accum},
@@ -115,9 +122,13 @@ const Topic* find_topic(std::string_view word) {
 std::vector<const Topic*> find_topics(std::string_view word) {
   if (const Topic* const topic = find_topic(word)) return {topic};
   std::string wanted = key(word);
+  bool question = true, section = true;  // a number alone is either
   for (const std::string_view front : {"section", "chapter", "question"}) {
     if (wanted.rfind(front, 0) == 0 && wanted.size() > front.size()) {
-      wanted = (front == "question" ? "q" : "") + wanted.substr(front.size());
+      wanted = wanted.substr(front.size());
+      question = front == "question";
+      section = !question;
+      break;
     }
   }
   std::vector<const Topic*> found;
@@ -125,11 +136,9 @@ std::vector<const Topic*> find_topics(std::string_view word) {
     const Topic* const topic = find_topic(name);
     if (std::find(found.begin(), found.end(), topic) == found.end()) found.push_back(topic);
   };
-  // A number alone is a question or a section.
-  for (const std::string& place : {"q" + wanted, wanted}) {
-    for (const Subject& subject : places) {
-      if (key(subject.words) == place) each_word(subject.topics, take);
-    }
+  for (const Subject& place : places) {
+    const std::string name = key(place.words);
+    if ((question && name == "q" + wanted) || (section && name == wanted)) each_word(place.topics, take);
   }
   for (const Subject& subject : subjects) {
     if (has_word(subject.words, wanted)) each_word(subject.topics, take);
@@ -144,8 +153,10 @@ std::vector<const Topic*> find_topics(std::string_view word) {
 std::string places_of(const Topic& topic) {
   std::string text;
   for (const Subject& place : places) {
-    const bool whole = place.words.size() < 3 && place.words.front() != 'Q' && place.words != "7" && place.words != "11";
-    if (!whole && has_word(place.topics, key(topic.name))) text += fmt::format("{}{}", text.empty() ? "" : " ", place.words);
+    const bool whole =
+        place.words.size() < 3 && place.words.front() != 'Q' && place.words != "7" && place.words != "11";
+    if (!whole && has_word(place.topics, key(topic.name)))
+      text += fmt::format("{}{}", text.empty() ? "" : " ", place.words);
   }
   return text;
 }
@@ -175,9 +186,9 @@ std::string broken_rule(Domain domain, double value) {
 /// Symbols of a layer's formulas and of the run's terms: dimensions and degrees, but for a few.
 Domain domain_of(std::string_view name) {
   if (name == "capacity" || name == "u" || name == "keys_causal") return Domain::positive;
-  constexpr std::array<std::string_view, 24> counts = {"s", "b",     "t",      "c",    "e",   "x",   "h",   "V",
-                                                       "a", "k",     "d",      "d_v",  "r_q", "r_kv", "f",  "E",
-                                                       "r", "k_top", "d_rope", "keys", "f_e", "f_s", "f_p", "live"};
+  constexpr std::array<std::string_view, 24> counts = {"s", "b",     "t",      "c",    "e",   "x",    "h",   "V",
+                                                       "a", "k",     "d",      "d_v",  "r_q", "r_kv", "f",   "E",
+                                                       "r", "k_top", "d_rope", "keys", "f_e", "f_s",  "f_p", "live"};
   return std::find(counts.begin(), counts.end(), name) == counts.end() ? Domain::amount : Domain::count;
 }
 

@@ -37,6 +37,11 @@ inline std::string rate_text(double rate) {
   return rate >= 1e4 ? fmt::format("{:.0f}k", rate / 1e3) : fmt::format("{:.4g}", rate);
 }
 
+/// Ranks of a pipeline that hold each stage's weights: DualPipe's two directions have their own.
+inline double copies_of_stages(const Run& run) {
+  return run.parallel.pipeline > 1 && run.parallel.schedule == ScheduleKind::dualpipe ? 2 : 1;
+}
+
 // Memory.
 void model_states(Card& c);
 void activations(Card& c);
