@@ -224,8 +224,11 @@ Card card_of(const explain::Topic& topic, std::string_view word, Arguments argum
   const auto fail = [&card, &topic](Diagnostics problems) {
     card.problems = std::move(problems);
     for (Diagnostic& problem : card.problems) {  // Megatron-LM, the example's framework, has no stages 2 and 3
-      if (topic.section != "ZeRO" || problem.pointer != "/parallel/zero_stage" || problem.way_out.empty()) continue;
-      problem.way_out += ", or --framework deepspeed, which has stages 2 and 3";
+      if (topic.section != "ZeRO" || problem.pointer != "/parallel/zero_stage") continue;
+      if (problem.message.find("megatron") == std::string::npos) continue;
+      problem.way_out +=
+          ", or --framework deepspeed --pp 1, which has stages 2 and 3; shardplan explain zero-3 has the notes' "
+          "numbers";
     }
     return card;
   };

@@ -595,8 +595,8 @@ void hsdp(Card& c) {
                StateShards<double>{shards, shards, shards, shards}, sums);
     return sums.parameters + sums.gradients + sums.optimizer;
   };
-  c.remark("memory", fmt::format("over S = {} {} of weights, gradients and states a rank, over S R {}",
-                                 number(S.value()), gib(held(S.value())), gib(held(S.value() * R.value()))));
+  c.remark("memory", fmt::format("{} of weights, gradients and states a rank over S = {}, {} over S R",
+                                 gib(held(S.value())), number(S.value()), gib(held(S.value() * R.value()))));
   c.remark("pays", "in latency: gathers take S - 1 NVLink hops, not S R - 1; the all-reduce can wait");
   c.beware(
       "fewer bytes across nodes only with accumulation or frozen weights. Not ZeRO++'s hpZ: HSDP replicates all states "

@@ -356,9 +356,9 @@ void interleaved(Card& c) {
       "(p-1)/(m+p-1)");
   c.source("Narayanan et al. 2021 (2104.04473) section 2.2.2");
   const Run& run = c.run();
-  const bool runs = run.parallel.pipeline > 1 && run.parallel.schedule == ScheduleKind::one_f_one_b &&
+  const bool runs = run.parallel.pipeline > 1 && run.microbatches() % run.parallel.pipeline == 0 &&
                     run.model.layers() % (run.parallel.pipeline * static_cast<std::int64_t>(v.value())) == 0;
-  c.next(runs ? fmt::format("shardplan estimate RUN.json --vpp {}", number(v.value()))
+  c.next(runs ? fmt::format("shardplan estimate RUN.json --schedule interleaved --vpp {}", number(v.value()))
               : "shardplan schedule --schedule interleaved --vpp 2 --pp 4 --microbatches 8");
 }
 

@@ -10,18 +10,17 @@ namespace {
 
 /// The format that the word names; bf16 where it names none.
 const NumberFormat& format_of(std::string_view word) {
-  const NumberFormat* bf16 = nullptr;
-  for (const NumberFormat& format : number_formats) {
-    std::string_view asked = word;
-    if (asked == "fp8") asked = "fp8-e4m3";
-    const bool same =
-        std::equal(asked.begin(), asked.end(), format.name.begin(), format.name.end(), [](char a, char b) {
-          return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a == '_' ? '-' : a) == b;
-        });
-    if (same) return format;
-    if (format.name == "bf16") bf16 = &format;
+  std::string asked;
+  for (const char c : word)
+    asked += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '_' || c == ' ' ? '-' : c;
+  if (asked == "fp8") asked = "fp8-e4m3";
+  const NumberFormat* format = std::find_if(number_formats.begin(), number_formats.end(),
+                                            [&asked](const NumberFormat& each) { return each.name == asked; });
+  if (format == number_formats.end()) {
+    format = std::find_if(number_formats.begin(), number_formats.end(),
+                          [](const NumberFormat& each) { return each.name == "bf16"; });
   }
-  return *bf16;
+  return *format;
 }
 
 std::string count_word(int bits) { return fmt::format("{} bit{}", bits, bits == 1 ? "" : "s"); }
