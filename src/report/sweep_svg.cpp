@@ -77,14 +77,14 @@ std::string heat_map(const Sweep& sweep, Units units) {
   for (std::size_t j = 0; j < across.values.size(); j += skip(cell_width, 46)) {
     svg.add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{} {}</text>\n",
             left + cell_width * (static_cast<double>(j) + 0.5), top + 14, xml_text(across.label),
-            xml_text(axis_value(across.values[j])));
+            xml_text(axis_value(across.shown(j))));
   }
   const std::size_t best = plan::best_point(sweep);
   for (std::size_t i = 0; i < down.values.size(); ++i) {
     const double y = top + 20 + cell_height * static_cast<double>(i);
     if (i % skip(cell_height, 14) == 0) {
       svg.add("<text x=\"8\" y=\"{:.1f}\">{} {}</text>\n", y + cell_height / 2 + 4, xml_text(down.label),
-              xml_text(axis_value(down.values[i])));
+              xml_text(axis_value(down.shown(i))));
     }
     for (std::size_t j = 0; j < across.values.size(); ++j) {
       const std::size_t at = i * across.values.size() + j;
@@ -150,7 +150,7 @@ void panel(Svg& svg, const Sweep& sweep, const ResultField& field, double y, Uni
     const SweepPoint& point = sweep.points[i];
     if (i % every == 0) {
       svg.add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", x_of(i), y + plot_height + 14,
-              xml_text(axis_value(axis.values[i])));
+              xml_text(axis_value(axis.shown(i))));
     }
     const double value = plan::figure(point, field);
     if (!std::isfinite(value)) continue;

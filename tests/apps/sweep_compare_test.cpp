@@ -21,6 +21,14 @@ json answer(std::vector<std::string> words) {
   return json::parse(result.out);
 }
 
+std::string text(std::vector<std::string> words) {
+  words.insert(words.begin(), SHARDPLAN_BINARY);
+  const test::ProcessResult result = test::run_process(words);
+  CAPTURE(words, result.err);
+  REQUIRE_FALSE(result.out.empty());
+  return result.out;
+}
+
 }  // namespace
 
 TEST_CASE("each point is what estimate says with those flags") {
@@ -36,6 +44,62 @@ TEST_CASE("each point is what estimate says with those flags") {
     CHECK(point["mfu"] == whole["throughput"]["mfu"]);
     CHECK((point["status"] == "fits") == whole["memory"]["fits"].get<bool>());
   }
+}
+
+TEST_CASE("a field varied by its flag's name is what the flag says") {
+  const json plain = answer({"estimate", run});
+  const json without = answer({"estimate", run, "--no-sp"});
+  REQUIRE(plain["memory"]["peak_bytes"] != without["memory"]["peak_bytes"]);
+  const json sweep = answer({"sweep", run, "--vary", "no-sp=true,false"});
+  CHECK(sweep["points"][0]["peak_bytes"] == without["memory"]["peak_bytes"]);
+  CHECK(sweep["points"][1]["peak_bytes"] == plain["memory"]["peak_bytes"]);
+  CHECK(sweep["points"][0]["values"][0] == false);  // of the field that "vary" names
+  CHECK_THAT(text({"sweep", run, "--vary", "no-sp=true,false"}), test::Contains("no-sp"));
+  CHECK(answer({"estimate", run, "--set", "no-sp=true"})["memory"] == without["memory"]);
+  const json offload = answer({"sweep", run, "--vary", "offload=null,optimizer=cpu", "--show", "host"});
+  CHECK(offload["points"][1]["peak_bytes"] ==
+        answer({"estimate", run, "--offload", "optimizer=cpu"})["memory"]["peak_bytes"]);
+}
+
+TEST_CASE("a sweep of a long list is the same on any number of threads") {
+  const json sweep = answer({"sweep", run, "--vary", "gbs=4..8000+4"});
+  REQUIRE(sweep["points"].size() == 2000);
+  for (std::size_t i = 0; i < 2000; i += 333) {
+    const json& point = sweep["points"][i];
+    CHECK(point["values"][0] == 4 * (i + 1));
+    CHECK(point["step_s"] == answer({"estimate", run, "--gbs", std::to_string(4 * (i + 1))})["time"]["step_s"]);
+  }
+}
+
+TEST_CASE("a varied dp decides the GPUs, and compares by the GPU") {
+  const std::string table = text({"sweep", run, "--vary", "dp=2,4"});
+  CHECK_THAT(table, test::Contains("GPUs"));
+  CHECK_THAT(table.substr(0, table.find('\n')), test::Contains("tokens/s/GPU"));
+  const test::ProcessResult both =
+      test::run_process({SHARDPLAN_BINARY, "sweep", run, "--vary", "dp=2,4", "--gpus", "64"});
+  CHECK(both.status == 2);
+  CHECK_THAT(both.err, test::Contains("--gpus and --vary dp both decide"));
+  const json kept = answer({"sweep", run, "--vary", "dp=2,4", "--gpus", "64", "--keep", "gpus", "--show", "gpus"});
+  CHECK(kept["points"][0]["num_gpus"] == 64);
+  CHECK(kept["points"][1]["status"] == "illegal");
+}
+
+TEST_CASE("nothing is best where nothing that is shown differs, or may be better") {
+  for (const char* const show : {"price", "gpus", "dp,gbs", "host", "model.parameters"}) {
+    CAPTURE(show);
+    const std::string table = text({"sweep", run, "--vary", "tp=4,8", "--show", show});
+    CHECK_THAT(table.substr(0, table.find('\n')), test::Contains("SWEEP  tp 4, 8 | 2 of 2 fit"));
+    CHECK(table.find("<-") == std::string::npos);
+  }
+  CHECK_THAT(text({"sweep", run, "--vary", "tp=4,8", "--show", "host,mfu"}), test::Contains("BEST  tp 4: MFU"));
+}
+
+TEST_CASE("need is what the card must hold, reserved what the allocator does") {
+  const json point = answer({"sweep", run, "--vary", "tp=8", "--show", "need,reserved"})["points"][0];
+  const json memory = answer({"estimate", run})["memory"];
+  CHECK(point["reserved_bytes"] == memory["reserved_bytes"]);
+  CHECK(point["need_bytes"] ==
+        memory["capacity_bytes"].get<std::int64_t>() - memory["headroom_bytes"].get<std::int64_t>());
 }
 
 TEST_CASE("keep holds what it names") {
