@@ -192,6 +192,15 @@ Outcome run_sweep(const Arguments& arguments, const OutputStyle& style) {
   if (const auto path = arguments.value("plot")) {
     const std::string place(*path);
     const bool is_input = !arguments.words.empty() && is_same_file(place, arguments.words.front());
+    const bool is_svg = place.size() > 4 && place.compare(place.size() - 4, 4, ".svg") == 0;
+    if (place != "-" && !is_svg) {
+      return usage_problem(fmt::format("--plot {}: the picture is SVG; its file's name ends in .svg", place));
+    }
+    const auto output = arguments.value("output");
+    if (output && (*output == place || is_same_file(place, std::string(*output)))) {
+      return usage_problem(
+          fmt::format("-o {} and --plot {} are one file; one would replace the other", *output, place));
+    }
     const std::string failure = is_input       ? fmt::format("--plot {}: that is an input", place)
                                 : place == "-" ? std::string("--plot needs a file: standard output has the table")
                                                : plot.open(place);

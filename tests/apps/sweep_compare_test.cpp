@@ -1,5 +1,7 @@
 // A point of a sweep and a side of a comparison are the estimate of that run.
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -137,4 +139,67 @@ TEST_CASE("a comparison has each run's own numbers") {
       CHECK(row["values"][i] == wholes[i]["run"][path]);
     }
   }
+}
+
+TEST_CASE("runs of other sizes or models compare by the GPU, with both named") {
+  const std::string doubled = text({"compare", run, "--gpus", "256", "--gbs", "2048"});
+  CHECK_THAT(doubled.substr(0, doubled.find('\n')),
+             test::Contains("llama-3.1-70b-128xh100.json (128 GPUs) is 0.1% faster per GPU than") &&
+                 test::Contains("(256 GPUs) and needs 3.2 GiB more"));
+  CHECK(doubled.find("the reason") == std::string::npos);
+  const std::string configs = SHARDPLAN_SOURCE_DIR "/configs/runs/";
+  const std::string other =
+      text({"compare", configs + "llama-3.1-8b-8xh100-fsdp2.json", configs + "mixtral-8x7b-64xh100.json"});
+  CHECK_THAT(other.substr(0, other.find('\n')), test::Contains("(8 GPUs, llama-3.1-8b) is"));
+  CHECK_THAT(other.substr(0, other.find('\n')), test::Contains("faster per GPU than"));
+  CHECK_THAT(other, test::Contains("H100-SXM-80GB"));  // of dgx-h100, beside the other run's own
+  CHECK(other.find("the reason") == std::string::npos);
+}
+
+TEST_CASE("rows that differ are not counted as equal, and equal runs are the same") {
+  CHECK_THAT(text({"compare", run, "--tp", "4"}), test::Contains("from the layout: --all"));
+  const std::string same = text({"compare", run, run, run});
+  CHECK_THAT(same.substr(0, same.find('\n')), test::Contains("are the same run: it fits"));
+}
+
+TEST_CASE("a run from standard input has what each field does alone") {
+  const test::ProcessResult piped = test::run_process({SHARDPLAN_BINARY, "compare", run, "-"},
+                                                      test::read_file(SHARDPLAN_SOURCE_DIR "/tests/check/best.json"));
+  CHECK_THAT(piped.out, test::Contains("alone: "));
+}
+
+TEST_CASE("a stated memory of a built-in card takes effect") {
+  const json own = answer({"estimate", run})["memory"];
+  const json half = answer({"estimate", run, "--set", "cluster.gpu.memory_gb=40"})["memory"];
+  CHECK(half["capacity_bytes"].get<double>() == Approx(own["capacity_bytes"].get<double>() / 2).epsilon(1e-6));
+  CHECK(answer({"estimate", run, "--set", "cluster.gpu.memory_gb=80"})["memory"]["capacity_bytes"] ==
+        own["capacity_bytes"]);
+  const json sweep = answer({"sweep", run, "--vary", "cluster.gpu.memory_gb=20,80", "--show", "capacity"});
+  CHECK(sweep["points"][0]["status"] == "does_not_fit");
+  CHECK(sweep["points"][1]["capacity_bytes"] == own["capacity_bytes"]);
+  const json usable = answer(
+      {"estimate", run, "--set", "cluster.gpu.memory_gb=40", "--set", "cluster.gpu.memory_cuda_gib=50"})["memory"];
+  CHECK(usable["capacity_bytes"].get<double>() == 50.0 * (1 << 30));
+}
+
+TEST_CASE("a picture has its own file, and shows what is below zero") {
+  const test::TemporaryFolder temporary;
+  const std::string folder = temporary.path();
+  const std::string picture = folder + "/free.svg";
+  const auto sweep = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {SHARDPLAN_BINARY, "sweep",  run,      "--vary", "seq=4096..65536*2",
+                                      "--keep",         "tokens", "--show", "free"};
+    words.insert(words.end(), more.begin(), more.end());
+    return test::run_process(words);
+  };
+  CHECK(sweep({"--plot", folder + "/free.png"}).status == 2);
+  CHECK(sweep({"--plot", picture, "-o", picture}).status == 2);
+  CHECK_FALSE(std::filesystem::exists(picture));
+  CHECK(sweep({"--plot", picture}).status == 0);
+  const std::string svg = test::read_file(picture);
+  std::set<std::string> heights;
+  for (std::size_t at = svg.find("cy=\""); at != std::string::npos; at = svg.find("cy=\"", at + 1)) {
+    heights.insert(svg.substr(at, svg.find('"', at + 4) - at));
+  }
+  CHECK(heights.size() == 5);  // two of the points are below zero
 }
