@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -68,20 +69,50 @@ Result<Baseline> Baseline::open(const std::string& place, const std::vector<io::
   return result;
 }
 
-std::optional<plan::Figures> Baseline::of(const std::string& path) const {
-  if (one_) return one_;
-  const fs::path file = fs::path(path).lexically_normal();
-  for (const auto& [earlier, figures] : figures_) {
-    if (fs::path(earlier).lexically_normal() == file) return figures;
+namespace {
+
+/// "a/b/c.json", "b/c.json", "c.json": the ends of a path, the longest first.
+std::vector<fs::path> ends_of(const std::string& path) {
+  std::vector<fs::path> ends;
+  const fs::path whole = fs::path(path).lexically_normal().relative_path();
+  for (auto first = whole.begin(); first != whole.end(); ++first) {
+    fs::path end;
+    for (auto part = first; part != whole.end(); ++part) end /= *part;
+    ends.push_back(std::move(end));
   }
-  if (folder_.empty()) return std::nullopt;
+  return ends;
+}
+
+}  // namespace
+
+std::optional<plan::Figures> Baseline::of(const std::string& path, std::string& problem) const {
+  if (one_) return one_;
+  const fs::path whole = fs::path(path).lexically_normal();
+  for (const auto& [earlier, figures] : figures_) {
+    if (fs::path(earlier).lexically_normal() == whole) return figures;
+  }
   std::error_code error;
-  for (const fs::path& candidate : {file.is_relative() ? folder_ / file : fs::path(), folder_ / file.filename()}) {
-    if (candidate.empty() || !fs::is_regular_file(candidate, error)) continue;
+  for (const fs::path& end : ends_of(path)) {
+    // Of an earlier answer: the one run whose path ends so.
+    const plan::Figures* found = nullptr;
+    std::size_t count = 0;
+    for (const auto& [earlier, figures] : figures_) {
+      const std::vector<fs::path> ends = ends_of(earlier);
+      if (std::find(ends.begin(), ends.end(), end) == ends.end()) continue;
+      found = &figures;
+      ++count;
+    }
+    if (count == 1) return *found;
+    if (count > 1) return std::nullopt;
+    const fs::path candidate = fs::path(folder_) / end;
+    if (folder_.empty() || !fs::is_regular_file(candidate, error)) continue;
     Result<io::JsonText> text = io::read_json(candidate.string());
-    if (!text.ok()) return std::nullopt;
-    const Result<plan::Figures> figures = figures_of_run(std::move(text.value), overrides_);
-    return figures.ok() ? std::optional(figures.value) : std::nullopt;
+    Result<plan::Figures> figures;
+    figures.problems = std::move(text.problems);
+    if (figures.ok()) figures = figures_of_run(std::move(text.value), overrides_);
+    if (figures.ok()) return figures.value;
+    problem = fmt::format("{} is no legal run: {}", candidate.string(), figures.problems.front().message);
+    return std::nullopt;
   }
   return std::nullopt;
 }

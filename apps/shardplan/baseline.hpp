@@ -20,8 +20,9 @@ class Baseline {
   /// that is no run by itself (it names no cluster, say) is completed by them.
   static Result<Baseline> open(const std::string& place, const std::vector<io::Override>& overrides);
 
-  /// The figures of the run file at `path`; nothing where the baseline has none that can be read.
-  std::optional<plan::Figures> of(const std::string& path) const;
+  /// The figures of the run file at `path`; nothing where the baseline has none, or (`problem`) none that can be read.
+  /// The longest end of the path that the baseline has counts: of new/runs/a.json old/runs/a.json before old/a.json.
+  std::optional<plan::Figures> of(const std::string& path, std::string& problem) const;
 
  private:
   std::string folder_;

@@ -7,6 +7,7 @@
 
 #include "shardplan/io/stack_file.hpp"
 #include "shardplan/plan/legality.hpp"
+#include "shardplan/plan/search_space.hpp"
 
 namespace shardplan::cli {
 namespace {
@@ -43,47 +44,8 @@ class Levers {
   std::vector<Lever> all_;
 };
 
-Lever tensor_lever(int tensor, std::string_view reason) {
-  return {fmt::format("--tp {}", tensor), reason, FieldSet(Field::tensor),
-          [tensor](Draft& d) { d.run.parallel.tensor = tensor; }};
-}
-
-Lever pipeline_lever(int pipeline, std::string_view reason) {
-  return {fmt::format("--pp {}", pipeline), reason, FieldSet(Field::pipeline),
-          [pipeline](Draft& d) { d.run.parallel.pipeline = pipeline; }};
-}
-
-Lever zero_lever(int stage, std::string_view reason) {
-  return {fmt::format("--zero {}", stage), reason, FieldSet(Field::zero_stage),
-          [stage](Draft& d) { d.run.parallel.zero_stage = stage; }};
-}
-
-/// FSDP in place of whatever ZeRO stage was stated. `keep`: a framework that then has to be stated, for `fsdp` alone
-/// would bring its own.
-Lever fsdp_lever(const Draft& draft, Fsdp mode, std::string_view reason, Framework keep) {
-  const bool drop_zero = draft.given.has(Field::zero_stage);
-  const bool state = keep != Framework::fsdp && !draft.given.has(Field::framework);
-  std::string flags = fmt::format("--fsdp {}", name(mode));
-  if (state) flags += fmt::format(" --framework {}", name(keep));
-  FieldSet fields(Field::fsdp);
-  if (state) fields.add(Field::framework);
-  return {std::move(flags), reason, fields, [mode, drop_zero, state, keep](Draft& d) {
-            d.run.parallel.fsdp = mode;
-            if (drop_zero) d.given.remove(Field::zero_stage);
-            if (state) d.run.training.framework = keep;
-          }};
-}
-
-Lever recompute_lever(std::string_view word, RecomputeMode mode, std::string_view reason) {
-  return {fmt::format("--recompute {}", word), reason, FieldSet(Field::recompute), [mode](Draft& d) {
-            d.run.training.recompute = {mode, 0, 0};
-          }};
-}
-
-Lever micro_batch_lever(std::int64_t batch, std::string_view reason) {
-  return {fmt::format("--mbs {}", batch), reason, FieldSet(Field::micro_batch_size),
-          [batch](Draft& d) { d.run.training.micro_batch_size = batch; }};
-}
+/// Context parallelism needs an attention kernel that goes block by block.
+bool splits_sequences(const Run& run) { return run.training.attention != AttentionKernel::eager; }
 
 bool shards_over_something(const Run& run) { return run.parallel.dense_replicas() > 1; }
 
@@ -112,24 +74,16 @@ void change_degrees(Levers& levers) {
   const bool one_order = now.schedule == ScheduleKind::one_f_one_b || now.schedule == ScheduleKind::interleaved;
   for (const int chunks : {now.virtual_pipeline * 2, now.virtual_pipeline / 2}) {
     if (now.pipeline == 1 || chunks < 2 || !one_order || !equal_layers) continue;
-    const bool restate = draft.given.has(Field::schedule) && now.schedule != ScheduleKind::interleaved;
-    levers.add(fmt::format("--vpp {}{}", chunks, restate ? " --schedule interleaved" : ""),
-               chunks > now.virtual_pipeline ? "less bubble"
-               : levers.fits()               ? ""
-                                             : "fewer chunks in flight",
-               restate ? FieldSet(Field::virtual_pipeline, Field::schedule) : FieldSet(Field::virtual_pipeline),
-               [chunks](Run& r) {
-                 r.parallel.virtual_pipeline = chunks;
-                 r.parallel.schedule = ScheduleKind::interleaved;
-               });
+    levers.add(chunks_lever(draft, run, chunks,
+                            chunks > now.virtual_pipeline ? "less bubble"
+                            : levers.fits()               ? ""
+                                                          : "fewer chunks in flight"));
   }
-  levers.add_saving(fmt::format("--cp {}", now.context * 2), "half the sequence a rank", FieldSet(Field::context),
-                    [context = now.context * 2](Run& r) { r.parallel.context = context; });
+  if (!levers.fits() && splits_sequences(run)) levers.add(context_lever(now.context * 2, "half the sequence a rank"));
   if (!run.model.has_experts()) return;
   for (const int expert : {now.expert * 2, now.expert / 2}) {
     if (expert < 1) continue;
-    levers.add(fmt::format("--ep {}", expert), expert > now.expert ? "fewer experts a GPU" : "less exchange of tokens",
-               FieldSet(Field::expert), [expert](Run& r) { r.parallel.expert = expert; });
+    levers.add(expert_lever(expert, expert > now.expert ? "fewer experts a GPU" : "less exchange of tokens"));
   }
 }
 
@@ -168,11 +122,10 @@ void change_training(Levers& levers) {
   }
   const bool has_flash = plan::runs_attention(run.cluster.gpu, AttentionKernel::flash);
   if (now.attention == AttentionKernel::eager && has_flash) {
-    levers.add("--attention flash", "no s x s scores", FieldSet(Field::attention),
-               [](Run& r) { r.training.attention = AttentionKernel::flash; });
+    levers.add(attention_lever(AttentionKernel::flash, "no s x s scores"));
   }
-  const auto recompute = [&](std::string_view word, RecomputeMode mode, std::string_view reason) {
-    if (now.recompute.mode != mode) levers.add(recompute_lever(word, mode, reason));
+  const auto recompute = [&](const char* word, RecomputeMode mode, std::string_view reason) {
+    if (now.recompute.mode != mode) levers.add(recompute_lever(word, {mode, 0, 0}, reason));
   };
   recompute("none", RecomputeMode::none, "nothing twice");
   recompute("selective", RecomputeMode::selective, "only the attention core twice");
@@ -230,13 +183,12 @@ std::vector<Lever> strongest_sharding(const Draft& draft, const Run& run) {
 }
 
 /// As many ranks as share the experts out evenly, up to eight nodes of eight.
-Lever expert_lever(const Run& run) {
+Lever strongest_expert(const Run& run) {
   constexpr std::int64_t most = 64;
   const std::int64_t experts = plan::facts_of(run.model).experts;
   int expert = std::max(1, run.parallel.expert);
   while (2 * expert <= most && experts % (2 * std::int64_t{expert}) == 0) expert *= 2;
-  return {fmt::format("--ep {}", expert), "fewer experts a GPU", FieldSet(Field::expert),
-          [expert](Draft& d) { d.run.parallel.expert = expert; }};
+  return expert_lever(expert, "fewer experts a GPU");
 }
 
 /// Optimizer and parameters on the host, in a framework that can.
@@ -309,13 +261,62 @@ std::vector<Lever> single_levers(const Draft& draft, const Run& run, bool fits) 
   return levers.take();
 }
 
+std::vector<Lever> far_levers(const Draft& draft, const Run& run) {
+  std::vector<Lever> levers;
+  const Parallel& now = run.parallel;
+  const Training& training = run.training;
+  /// Whether a value is neither what the run has nor a single step from it.
+  const auto is_far = [](std::int64_t value, std::int64_t has) {
+    return value != has && value != 2 * has && 2 * value != has;
+  };
+  for (int tensor = 1; tensor <= run.cluster.scale_up_domain; tensor *= 2) {
+    if (is_far(tensor, now.tensor)) levers.push_back(tensor_lever(tensor, ""));
+  }
+  const bool equal_layers = !draft.given.has(Field::layers_per_stage);
+  const auto layers = static_cast<std::int64_t>(run.model.layers());
+  const bool one_order = now.schedule == ScheduleKind::one_f_one_b || now.schedule == ScheduleKind::interleaved;
+  for (const int part : plan::divisors(layers)) {
+    if (!equal_layers) break;
+    if (part <= run.num_gpus && is_far(part, now.pipeline)) levers.push_back(pipeline_lever(part, ""));
+    const bool chunks = one_order && now.pipeline > 1 && part > 1 && layers % (std::int64_t{part} * now.pipeline) == 0;
+    if (chunks && is_far(part, now.virtual_pipeline)) levers.push_back(chunks_lever(draft, run, part, ""));
+  }
+  constexpr int most_context = 64;
+  for (int context = 1; splits_sequences(run) && context <= most_context; context *= 2) {
+    if (context < now.context || context > 2 * now.context) levers.push_back(context_lever(context, ""));
+  }
+  for (int expert = 1; run.model.has_experts() && expert <= plan::facts_of(run.model).experts; expert *= 2) {
+    if (is_far(expert, now.expert)) levers.push_back(expert_lever(expert, ""));
+  }
+  constexpr std::int64_t most_larger = 16;
+  const std::int64_t sequences = std::max<std::int64_t>(1, training.global_batch_size / std::max(1, now.data));
+  for (const int batch : plan::divisors(sequences)) {
+    if (batch <= most_larger * training.micro_batch_size && is_far(batch, training.micro_batch_size)) {
+      levers.push_back(micro_batch_lever(batch, ""));
+    }
+  }
+  // Some layers keep everything: Megatron counts the recomputed ones, torch takes every K-th.
+  const auto per_stage = static_cast<int>(layers / std::max(1, now.pipeline * now.virtual_pipeline));
+  for (int count = 1; count < per_stage; count *= 2) {
+    levers.push_back(recompute_lever(fmt::format("full:{}", count), {RecomputeMode::first_n, count, 0}, ""));
+  }
+  for (const int step : {2, 3, 4}) {
+    levers.push_back(recompute_lever(fmt::format("every:{}", step), {RecomputeMode::every_k, step, 0}, ""));
+  }
+  if (training.attention != AttentionKernel::flash_v3 &&
+      plan::runs_attention(run.cluster.gpu, AttentionKernel::flash_v3)) {
+    levers.push_back(attention_lever(AttentionKernel::flash_v3, ""));
+  }
+  return levers;
+}
+
 PairedLevers paired_levers(const Draft& draft, const Run& run) {
   PairedLevers pairs;
   const Parallel& now = run.parallel;
   const Training& training = run.training;
   const bool shards = shards_over_something(run);
   if (training.recompute.mode != RecomputeMode::full) {
-    pairs.first.push_back(recompute_lever("full", RecomputeMode::full, "a layer keeps its input"));
+    pairs.first.push_back(recompute_lever("full", {RecomputeMode::full, 0, 0}, "a layer keeps its input"));
   }
   if (training.micro_batch_size > 1) pairs.first.push_back(micro_batch_lever(1, "smaller activations"));
   constexpr std::int64_t shortest = 512;
@@ -343,7 +344,7 @@ std::vector<std::vector<Lever>> lever_ladder(const Draft& draft, const Run& run)
   std::vector<std::vector<Lever>> ladder = {{}};
   std::vector<Lever> recompute;
   if (run.training.recompute.mode != RecomputeMode::full) {
-    recompute.push_back(recompute_lever("full", RecomputeMode::full, "a layer keeps its input"));
+    recompute.push_back(recompute_lever("full", {RecomputeMode::full, 0, 0}, "a layer keeps its input"));
     ladder.push_back(recompute);
   }
   for (Lever& lever : strongest_sharding(draft, run)) {
@@ -360,7 +361,7 @@ std::vector<std::vector<Lever>> lever_ladder(const Draft& draft, const Run& run)
   const int node = std::min(run.cluster.scale_up_domain, run.cluster.gpus_per_node);
   std::vector<Lever> split = recompute;
   if (run.parallel.tensor < node) split.push_back(tensor_lever(node, "a part of each layer"));
-  if (run.model.has_experts()) split.push_back(expert_lever(run));
+  if (run.model.has_experts()) split.push_back(strongest_expert(run));
   std::vector<Lever> sharded = split;
   if (run.parallel.fsdp == Fsdp::none) {
     if (run.parallel.zero_stage < 1) split.push_back(zero_lever(1, "sharded optimizer"));
@@ -374,11 +375,6 @@ std::vector<std::vector<Lever>> lever_ladder(const Draft& draft, const Run& run)
   }
   ladder.push_back(std::move(sharded));
   return ladder;
-}
-
-Lever more_gpus(int num_gpus) {
-  return {fmt::format("--gpus {}", num_gpus), "", FieldSet(Field::num_gpus),
-          [num_gpus](Draft& d) { d.run.num_gpus = num_gpus; }};
 }
 
 }  // namespace shardplan::cli

@@ -1,11 +1,10 @@
 // Changes of a run that may help it: each as flags to paste and as the run's new statement.
 #pragma once
 
-#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "levers.hpp"
 #include "shardplan/io/catalog_source.hpp"
 #include "shardplan/plan/resolve.hpp"
 
@@ -18,14 +17,6 @@ struct Change {
   plan::Draft draft;
 };
 
-/// A part of a change: flags, the fields that then count as stated, and how they are set.
-struct Lever {
-  std::string flags;
-  std::string_view reason;
-  plan::FieldSet fields;
-  std::function<void(plan::Draft&)> set;
-};
-
 /// Applies levers to a statement. Where they move a framework that nobody stated, the flags and the reason say so: what
 /// is gained may then be the framework's doing. `change` is overwritten, its memory used again.
 void change_of(const plan::Draft& draft, const std::vector<const Lever*>& levers, const io::CatalogSource& catalog,
@@ -33,6 +24,9 @@ void change_of(const plan::Draft& draft, const std::vector<const Lever*>& levers
 
 /// Single steps from a run: for one that fits those that may be faster, for one that does not those that free memory.
 std::vector<Lever> single_levers(const plan::Draft& draft, const Run& run, bool fits);
+
+/// The same fields further than the next step: other degrees, micro-batches, counts of recomputed layers.
+std::vector<Lever> far_levers(const plan::Draft& draft, const Run& run);
 
 /// The strong levers of a run that no single step makes fit: the first of each pair, then what goes with it.
 struct PairedLevers {
@@ -43,8 +37,5 @@ PairedLevers paired_levers(const plan::Draft& draft, const Run& run);
 
 /// Sets of levers to try at more GPUs, the mildest first; the first is empty.
 std::vector<std::vector<Lever>> lever_ladder(const plan::Draft& draft, const Run& run);
-
-/// More GPUs with the layout of a replica as it is.
-Lever more_gpus(int num_gpus);
 
 }  // namespace shardplan::cli

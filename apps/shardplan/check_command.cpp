@@ -19,6 +19,7 @@
 #include "shardplan/report/check_machine.hpp"
 #include "shardplan/report/check_text.hpp"
 #include "shardplan/report/number.hpp"
+#include "shardplan/report/requirement_text.hpp"
 
 namespace shardplan::cli {
 namespace {
@@ -54,7 +55,12 @@ class Checker {
     for (const std::string& note : read.notes) notes_.push_back(note);
     estimate(read.run, workspace_, estimate_);
     judge(read, *input.text, checked);
-    if (baseline_ != nullptr) checked.baseline = baseline_->of(path);
+    if (baseline_ != nullptr) {
+      std::string problem;
+      checked.baseline = baseline_->of(path, problem);
+      if (!problem.empty()) notes_.push_back(fmt::format("{}: no baseline: {}", checked.path, problem));
+      checked.unknown_baseline = !problem.empty();
+    }
     return checked;
   }
 
@@ -77,7 +83,8 @@ class Checker {
         return change.pointer == pointer || change.pointer == "/require";
       });
       const io::JsonPosition place = of_flags ? io::JsonPosition{} : io::position_of(text, pointer);
-      checked.requirements.push_back({verdict, place.key_line, place.key_column});
+      checked.requirements.push_back({verdict, place.key_line, place.key_column,
+                                      verdict.holds ? std::string() : report::requirement_sentence(verdict, units_)});
     }
     checked.figures = plan::figures_of(estimate_);
     if (!estimate_.fits) checked.over = report::over_text(read.run, estimate_, units_);
@@ -86,7 +93,8 @@ class Checker {
         cheapest_fix(read.draft, read.run, estimate_, verdicts, units_, catalog::builtin_catalog(), workspace_);
     if (found.fix) {
       checked.fix = std::move(found.fix->flags);
-      checked.fix_effect = std::move(found.fix->effect);
+      const std::string other = gives_way(checked.fix, overrides_);
+      checked.fix_effect = other.empty() ? found.fix->effect : fmt::format("for {}; {}", other, found.fix->effect);
     } else if (found.left_out > 0) {
       notes_.push_back(fmt::format("{}: {} more change{} not tried: a step of {} microbatches is long to simulate",
                                    checked.path, found.left_out, found.left_out == 1 ? " was" : "s were",
@@ -201,6 +209,12 @@ Outcome run_check(const Arguments& arguments, const OutputStyle& style) {
     missing.path = problem.file;
     missing.status = CheckStatus::error;
     missing.problems.push_back(std::move(problem));
+  }
+  const bool none = std::none_of(
+      runs.begin(), runs.end(), [](const CheckedRun& run) { return run.baseline.has_value() || run.unknown_baseline; });
+  if (arguments.has("baseline") && none) {
+    checker.notes().push_back(fmt::format(
+        "--baseline {}: has none of these runs, under their paths or the ends of them", *arguments.value("baseline")));
   }
   const plan::CheckCounts counts = plan::count(runs);
   outcome.status = counts.errors > 0 ? exit_input : counts.failed > 0 ? exit_no : exit_ok;

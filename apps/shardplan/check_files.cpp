@@ -17,15 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_pattern(const std::string& word) { return word.find_first_of("*?[") != std::string::npos; }
+bool is_pattern(const std::string& word) { return word.find_first_of("*?[{") != std::string::npos; }
 bool is_hidden(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.size() > 1 && name.front() == '.' && name != "..";
 }
 
-/// What a folder holds, sorted by name.
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::error_code error;
+/// What a folder holds, sorted by name. `error`: why it could not be looked into, else clear.
+std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& error) {
+  error.clear();
   std::vector<fs::path> entries;
   for (fs::directory_iterator entry(folder.empty() ? fs::path(".") : folder, error), end; !error && entry != end;
        entry.increment(error)) {
@@ -33,6 +33,37 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   }
   std::sort(entries.begin(), entries.end());
   return entries;
+}
+
+bool is_json(const fs::path& path) {
+  const std::string extension = path.extension().string();
+  return extension == ".json" || extension == ".JSON";
+}
+
+/// `runs/{a,b}*.json` as `runs/a*.json` and `runs/b*.json`, as a shell has it; braces may nest.
+std::vector<std::string> expand_braces(const std::string& word) {
+  std::size_t open = std::string::npos;
+  std::vector<std::size_t> cuts;
+  int depth = 0;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if (word[i] == '{' && depth++ == 0) {
+      open = i;
+      cuts = {i};
+    } else if (word[i] == ',' && depth == 1) {
+      cuts.push_back(i);
+    } else if (word[i] == '}' && depth > 0 && --depth == 0 && cuts.size() > 1) {
+      cuts.push_back(i);
+      std::vector<std::string> words;
+      for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
+        const std::string part = word.substr(cuts[k] + 1, cuts[k + 1] - cuts[k] - 1);
+        for (std::string& each : expand_braces(word.substr(0, open) + part + word.substr(i + 1))) {
+          words.push_back(std::move(each));
+        }
+      }
+      return words;
+    }
+  }
+  return {word};
 }
 
 /// Every path below `folder` that fits the rest of a pattern.
@@ -47,11 +78,11 @@ void match(const fs::path& folder, fs::path::iterator part, const fs::path::iter
   const auto rest = std::next(part);
   if (name == "**") {
     match(folder, rest, end, found);
-    for (const fs::path& entry : entries_of(folder)) {
+    for (const fs::path& entry : entries_of(folder, error)) {
       if (fs::is_directory(fs::symlink_status(entry, error)) && !is_hidden(entry)) match(entry, part, end, found);
     }
   } else if (is_pattern(name)) {
-    for (const fs::path& entry : entries_of(folder)) {
+    for (const fs::path& entry : entries_of(folder, error)) {
       if (fnmatch(name.c_str(), entry.filename().c_str(), FNM_PERIOD) == 0) match(entry, rest, end, found);
     }
   } else if (fs::exists(folder / name, error)) {
@@ -66,11 +97,13 @@ class Expansion {
     if (word != "-" && fs::is_directory(word, error)) return add_folder(word);
     if (word == "-" || !is_pattern(word) || fs::exists(word, error)) return keep(word);
     std::vector<std::string> found;
-    const fs::path pattern(word);
-    const fs::path start = pattern.root_path();
-    auto first = pattern.begin();
-    for (fs::path root; root != start && first != pattern.end(); ++first) root /= *first;
-    match(start, first, pattern.end(), found);
+    for (const std::string& each : expand_braces(word)) {
+      const fs::path pattern(each);
+      const fs::path start = pattern.root_path();
+      auto first = pattern.begin();
+      for (fs::path root; root != start && first != pattern.end(); ++first) root /= *first;
+      match(start, first, pattern.end(), found);
+    }
     if (found.empty()) complain(word, "no file fits this pattern");
     for (const std::string& path : found) keep(path);
   }
@@ -86,28 +119,60 @@ class Expansion {
     files_.problems.push_back({word, "", std::move(message), "", 0, 0});
   }
 
-  void add_folder(const std::string& word) {
-    std::size_t others = 0;
+  /// What a folder held: files to check, and what was passed over.
+  struct Walk {
     std::size_t runs = 0;
-    walk(word, runs, others);
-    if (runs == 0) complain(word, "there is no run file in this folder");
-    if (others > 0) {
-      files_.notes.push_back(fmt::format("{}: {} JSON file{} no run file{} and passed over", word, others,
-                                         others == 1 ? " is" : "s are", others == 1 ? "" : "s"));
+    std::size_t unreadable = 0;
+    std::vector<std::string> others;
+    std::vector<std::string> links;
+  };
+
+  void add_folder(const std::string& word) {
+    Walk found;
+    walk(word, found);
+    if (found.runs == 0 && found.unreadable == 0) complain(word, "there is no run file in this folder");
+    if (!found.others.empty()) {
+      files_.notes.push_back(fmt::format("{}: {} JSON file{} no run file{} and passed over: {}", word,
+                                         found.others.size(), found.others.size() == 1 ? " is" : "s are",
+                                         found.others.size() == 1 ? "" : "s", first_of(found.others)));
+    }
+    if (!found.links.empty()) {
+      files_.notes.push_back(fmt::format("{}: links to folders are not followed: {}", word, first_of(found.links)));
     }
   }
 
-  void walk(const fs::path& folder, std::size_t& runs, std::size_t& others) {
+  /// "a, b, c and 4 more"
+  static std::string first_of(const std::vector<std::string>& names) {
+    constexpr std::size_t most = 3;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(most, names.size()); ++i) text += (i == 0 ? "" : ", ") + names[i];
+    return names.size() > most ? text + fmt::format(" and {} more", names.size() - most) : text;
+  }
+
+  void walk(const fs::path& folder, Walk& found) {
     std::error_code error;
-    for (const fs::path& entry : entries_of(folder)) {
-      if (fs::is_directory(fs::symlink_status(entry, error))) {
-        if (!is_hidden(entry)) walk(entry, runs, others);
-      } else if (entry.extension() == ".json" && fs::is_regular_file(entry, error)) {
-        // What cannot be read may have been meant as a run: it is reported, not passed over.
+    const std::vector<fs::path> entries = entries_of(folder, error);
+    if (error) {
+      // There may have been runs in it: that is no pass.
+      ++found.unreadable;
+      complain(folder.string(), fmt::format("cannot look into this folder: {}", error.message()));
+    }
+    for (const fs::path& entry : entries) {
+      const fs::file_status status = fs::symlink_status(entry, error);
+      if (fs::is_directory(status)) {
+        if (!is_hidden(entry)) walk(entry, found);
+      } else if (fs::is_symlink(status) && fs::is_directory(entry, error)) {
+        found.links.push_back(entry.string());
+      } else if (is_json(entry) && (fs::is_regular_file(entry, error) || fs::is_symlink(status))) {
+        // What cannot be read, a dangling link too, may have been meant as a run: it is reported, not passed over.
         const Result<io::JsonText> text = io::read_json(entry.string());
         const bool run = !text.ok() || io::looks_like_run(text.value);
-        ++(run ? runs : others);
-        if (run) keep(entry.string());
+        if (run) {
+          ++found.runs;
+          keep(entry.string());
+        } else {
+          found.others.push_back(entry.string());
+        }
       }
     }
   }

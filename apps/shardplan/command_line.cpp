@@ -133,8 +133,11 @@ ParsedLine parse_command_line(const Command& command, std::span<const char* cons
   }
   const CLI::Option* const help = app.add_flag("-h,--help");
 
+  // What follows "--" is no flag, whatever it looks like.
+  const auto end = std::find(words.begin(), words.end(), std::string_view("--"));
   try {
-    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes the words last first
+    // CLI11 takes the words last first.
+    app.parse(std::vector<std::string>(std::make_reverse_iterator(end), words.rend()));
   } catch (const CLI::ParseError& error) {
     complain(in_own_words(command, error.what()) + see_help(command));
     return parsed;
@@ -154,6 +157,9 @@ ParsedLine parse_command_line(const Command& command, std::span<const char* cons
     const std::string nearest = suggest_flag(command, word);
     complain(fmt::format("unknown flag {}{}{}", word.substr(0, word.find('=')),
                          nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest), see_help(command)));
+  }
+  for (auto word = end == words.end() ? end : end + 1; word != words.end(); ++word) {
+    parsed.arguments.words.emplace_back(*word);
   }
   if (parsed.problems.empty() && parsed.arguments.words.size() > command.most_words) {
     complain(fmt::format("{} takes {}, not also \"{}\"{}", command.name,

@@ -59,8 +59,8 @@ Outcome run_estimate(const Arguments& arguments, const OutputStyle& style) {
   if (style.format == Format::csv && style.detail) {
     return usage_problem("--detail has no rows in csv", "text, json and markdown show it");
   }
-  if (arguments.has("explain") && (style.detail || arguments.has("measured"))) {
-    return usage_problem("--explain opens one number; it has no place for --detail or --measured");
+  if (arguments.has("explain") && arguments.has("measured")) {
+    return usage_problem("--explain opens one number; it has no place for --measured");
   }
   Result<Measurement> measurement;
   const std::optional<std::string_view> measured_text = arguments.value("measured");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "shardplan/explain/terms.hpp"
@@ -23,6 +24,13 @@ std::string listed(const explain::Terms& terms, const OutputStyle& style) {
 }
 
 Outcome unknown_term(std::string_view term, const std::vector<std::string_view>& known) {
+  const std::string_view meant = explain::Terms::meant(term);
+  if (!meant.empty()) {
+    const bool is_price = meant == "throughput.price_per_1e12_tokens";
+    return usage_problem(fmt::format("--explain: \"{}\" is {}, which this estimate does not have", term, meant),
+                         is_price ? "the cluster's price_per_gpu_hour gives a price; gpu_hours is there without one"
+                                  : "--explain without a term lists the addresses");
+  }
   return usage_problem(
       fmt::format("--explain: this estimate has no term \"{}\"{}", term, io::did_you_mean(term, known)),
       "--explain without a term lists the addresses");
@@ -40,6 +48,19 @@ std::string text_of(const explain::Explanation& explanation, const OutputStyle& 
 
 std::string framed(const std::string& text, const OutputStyle& style) {
   return style.format == Format::markdown ? "```text\n" + text + "```\n" : text;
+}
+
+/// `--detail`: the symbols and parts of the term are opened too.
+void add_parts(const explain::Terms& terms, std::vector<explain::Explanation>& opened) {
+  std::vector<std::string> addresses;
+  for (const explain::ExplainedSymbol& symbol : opened.front().symbols) addresses.push_back(symbol.address);
+  for (const explain::PartOf& part : opened.front().parts) addresses.push_back(part.address);
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const auto before = addresses.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find(addresses.begin(), before, addresses[i]) != before) continue;
+    if (const explain::Term* const part = terms.find(addresses[i]))
+      opened.push_back(explain::explain_term(terms, *part));
+  }
 }
 
 }  // namespace
@@ -63,9 +84,17 @@ Outcome explained(const Run& run, std::string_view term, const OutputStyle& styl
     return unknown_term(term, known);
   }
   if (style.format == Format::csv) return no_csv();
-  const explain::Explanation explanation = explain::explain_term(*terms, *found);
-  outcome.result = style.format == Format::json ? io::explain_json(explanation, SHARDPLAN_VERSION)
-                                                : framed(text_of(explanation, style), style);
+  std::vector<explain::Explanation> opened = {explain::explain_term(*terms, *found)};
+  if (style.detail) add_parts(*terms, opened);
+  if (style.format == Format::json) {
+    outcome.result = opened.size() == 1 ? io::explain_json(opened.front(), SHARDPLAN_VERSION)
+                                        : io::explain_all_json(opened, SHARDPLAN_VERSION);
+    return outcome;
+  }
+  std::string text;
+  for (const explain::Explanation& each : opened)
+    text += (text.empty() || style.quiet ? "" : "\n") + text_of(each, style);
+  outcome.result = framed(text, style);
   return outcome;
 }
 

@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "changes.hpp"
+#include "command.hpp"
+#include "command_line.hpp"
+#include "overrides.hpp"
 #include "shardplan/report/number.hpp"
 #include "shardplan/report/requirement_text.hpp"
 #include "trials.hpp"
@@ -92,10 +95,44 @@ std::string effect_of(const Tried& tried, const Estimate& now, const std::vector
       add(report::requirement_value(tried.verdicts[i].requirement, tried.verdicts[i].actual, units));
     }
   }
+  // What is paid for it.
+  constexpr double worth_a_word = 0.99;
+  const double speed = tried.tokens_per_s / now.throughput.tokens_per_s;
+  if (speed < 0.5) {
+    add(fmt::format("{:.1f} times slower", 1 / speed));
+  } else if (speed < worth_a_word) {
+    add(fmt::format("{:.0f}% slower", 100 * (1 - speed)));
+  }
   return effect;
 }
 
 }  // namespace
+
+std::string gives_way(const std::string& fix, const std::vector<io::Override>& typed) {
+  if (typed.empty()) return {};
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < fix.size();) {
+    const std::size_t end = std::min(fix.find(' ', at), fix.size());
+    words.push_back(fix.substr(at, end - at));
+    at = end + 1;
+  }
+  std::vector<const char*> pointers;
+  for (const std::string& word : words) pointers.push_back(word.c_str());
+  const Command command = check_command();
+  const Result<std::vector<io::Override>> set = overrides_of(parse_command_line(command, pointers).arguments);
+  std::string text;
+  for (const io::Override& earlier : typed) {
+    const bool again = std::any_of(set.value.begin(), set.value.end(),
+                                   [&](const io::Override& change) { return change.pointer == earlier.pointer; });
+    if (!again) continue;
+    const std::string path = earlier.flag == "--set" || earlier.flag == "--offload"
+                                 ? earlier.pointer.substr(earlier.flag == "--set" ? 1 : earlier.pointer.rfind('/') + 1)
+                                 : std::string();
+    text +=
+        fmt::format("{}{} {}{}", text.empty() ? "" : " ", earlier.flag, path.empty() ? "" : path + "=", earlier.value);
+  }
+  return text;
+}
 
 FoundFix cheapest_fix(const Draft& draft, const Run& run, const Estimate& estimate,
                       const std::vector<Verdict>& verdicts, report::Units units, const io::CatalogSource& catalog,
@@ -112,8 +149,15 @@ FoundFix cheapest_fix(const Draft& draft, const Run& run, const Estimate& estima
   for (std::size_t i = 0; i < levers.size(); ++i) {
     if (trials.run({&levers[i]}, tried)) nearest.emplace_back(tried.back().missed, i);
   }
-  if (fastest_that_meets(tried) == nullptr) try_two(levers, std::move(nearest), trials, tried);
-  if (fastest_that_meets(tried) == nullptr) try_strong(open, run, trials, tried);
+  const std::vector<Lever> far = far_levers(open, run);
+  for (const Lever& lever : far) trials.run({&lever}, tried);
+  // What crawls is hardly a way out: two changes may be faster.
+  const auto wanting = [&] {
+    const Tried* const best = fastest_that_meets(tried);
+    return best == nullptr || 2 * best->tokens_per_s < estimate.throughput.tokens_per_s;
+  };
+  if (wanting()) try_two(levers, std::move(nearest), trials, tried);
+  if (wanting()) try_strong(open, run, trials, tried);
   if (fastest_that_meets(tried) == nullptr && more_gpus_help(verdicts)) try_more_gpus(open, run, trials, tried);
   const Tried* const best = fastest_that_meets(tried);
   FoundFix found;

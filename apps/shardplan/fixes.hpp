@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shardplan/io/catalog_source.hpp"
+#include "shardplan/io/overrides.hpp"
 #include "shardplan/plan/estimate.hpp"
 #include "shardplan/plan/requirements.hpp"
 #include "shardplan/plan/resolve.hpp"
@@ -16,7 +17,7 @@ namespace shardplan::cli {
 
 struct Fix {
   std::string flags;   ///< to paste
-  std::string effect;  ///< "frees 40.0 GiB, MFU 52.1%"
+  std::string effect;  ///< "frees 40.0 GiB, 12% slower"
 };
 
 struct FoundFix {
@@ -30,5 +31,9 @@ struct FoundFix {
 FoundFix cheapest_fix(const plan::Draft& draft, const Run& run, const Estimate& estimate,
                       const std::vector<plan::Verdict>& verdicts, report::Units units, const io::CatalogSource& catalog,
                       EstimateWorkspace& workspace);
+
+/// What of the command line gives way to a change that is pasted behind it: "--attention eager"; "" for nothing. A flag
+/// that is given twice is refused.
+std::string gives_way(const std::string& fix, const std::vector<io::Override>& typed);
 
 }  // namespace shardplan::cli

@@ -12,22 +12,11 @@ namespace {
 std::string_view source_of(GroupKind group) {
   switch (group) {
     case GroupKind::tensor: return "arXiv:1909.08053 section 3; arXiv:2205.05198 section 4.2.2; ring volumes";
-    case GroupKind::pipeline: return "arXiv:2104.04473 section 2.2; DualPipe: deepseek-ai/DualPipe";
+    case GroupKind::pipeline: return "arXiv:2104.04473 section 3.2; DualPipe: deepseek-ai/DualPipe";
     case GroupKind::context: return "arXiv:2310.01889 (ring), arXiv:2309.14509 (a2a)";
     case GroupKind::expert:
     case GroupKind::expert_tensor: return "arXiv:2006.16668 section 2.2; deepseek-ai/DeepEP";
     default: return "arXiv:1910.02054 section 7; PyTorch FSDP and DDP; ring volumes";
-  }
-}
-
-std::string_view size_symbol(GroupKind group) {
-  switch (group) {
-    case GroupKind::tensor: return "t";
-    case GroupKind::context: return "c";
-    case GroupKind::expert: return "e";
-    case GroupKind::expert_tensor: return "x";
-    case GroupKind::pipeline: return "p";
-    default: return "N";
   }
 }
 
@@ -52,9 +41,8 @@ class Rows {
                         exact, source_of(row.group));
       b_.terms.alias(path, path + ".sent_bytes_per_step");
       add_to_group(row.group, term);
-      b_.leaf("message", path + ".message", meaning(row, "the whole tensor over its group"), "B",
-              static_cast<double>(row.message_bytes), source_of(row.group));
-      add_times(row, path);
+      add_message(row, calls, rank, path);
+      add_times(path);
     }
     Sym total;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -87,59 +75,52 @@ class Rows {
     }
   }
 
-  Sym size_of(const CommunicationCall& row) {
-    return b_.terms.input(size_symbol(row.group), fmt::format("ranks of a {} group", shardplan::name(row.group)),
-                          row.group_size, sources::run_file);
-  }
-
-  /// Microbatches that pass each chunk of a rank.
-  Sym passes() {
-    const double through = schedule::microbatches_per_chunk(b_.w.spec.shape);
-    return b_.terms.input("m", "microbatches of a step", through, sources::run_file);
-  }
+  Sym size_of(const CommunicationCall& row) { return b_.ranks_of(row.group, row.group_size); }
 
   Sym sent_of(const CommunicationCall& row, const DataCalls& calls, std::size_t rank) {
     for (std::size_t i = 0; i < collective_count; ++i) {
       if (row.name != shardplan::name(static_cast<CollectiveName>(i))) continue;
-      return passes() * layer_calls(static_cast<CollectiveName>(i), row, rank);
+      return b_.microbatches() * layer_calls(static_cast<CollectiveName>(i), row, rank);
     }
-    if (row.name == "pp_send") return count_of(row) * boundary_message(row);
+    if (row.name == "pp_send") {
+      return b_.rounded(b_.of("calls", at_stage(path_of(row) + ".calls", static_cast<int>(rank)))) *
+             b_.of("message", path_of(row) + ".message_bytes");
+    }
     for (const DataCall& call : calls) {
       if (call.name != row.name || call.ranks.size != row.group_size) continue;
-      const Sym bytes = b_.add_checked("bytes", fmt::format("communication.{}.bytes", row.name),
-                                       meaning(row, "bytes of one pass over all of it"), "B",
-                                       data_bytes(call.payload, rank), call.bytes, source_of(row.group));
+      const std::string bytes_at = fmt::format("communication.{}.bytes", row.name);
+      b_.terms.alias(bytes_at, at_stage(bytes_at, static_cast<int>(rank)));
+      const Sym bytes = b_.of("bytes", bytes_at);
       return Sym(call.passes) * sent_share_of(call.op, size_of(row)) * bytes;
     }
     return Sym(static_cast<double>(row.sent_bytes_per_step));
   }
 
-  /// What a data-parallel call carries: the formulas of its bytes over text.
-  Sym data_bytes(const Payload& payload, std::size_t rank) {
-    const StateRule& rule = b_.w.rule;
-    const StageTerms& stage = b_.stages[rank];
-    const Symbols<Sym> v = b_.symbols(symbols_for(b_.run, b_.run.model.kinds.front()), sources::config);
-    const Sym cut = payload.cut > 1 ? b_.terms.input("S", "ranks of a shard set (parallel.shard_group)", payload.cut,
-                                                     sources::run_file)
-                                    : Sym(1.0);
-    return payload_bytes<Sym>(payload, data_volumes<Sym>(rule, b_.run.training, stage.dense),
-                              data_volumes<Sym>(rule, b_.run.training, stage.expert),
-                              embedding_gradient<Sym>(rule, v.V, v.t, v.h), cut);
-  }
+  static std::string path_of(const CommunicationCall& row) { return fmt::format("communication.{}", row.name); }
 
-  Sym boundary_message(const CommunicationCall& row) {
-    const Symbols<double> numbers = symbols_for(b_.run, b_.run.model.kinds.front());
-    const Symbols<Sym> v = b_.symbols(numbers, sources::config);
-    const double width = bytes_of(activation_dtype(b_.run.training.precision));
-    return b_.add_checked("message", fmt::format("communication.{}.message_bytes", row.name),
-                          meaning(row, "one microbatch's hidden state, a rank's share"), "B",
-                          boundary_volume<Sym>(width, v.s * v.b / v.c, v.h, v.t_sp),
-                          static_cast<double>(row.message_bytes), source_of(row.group));
-  }
-
-  Sym count_of(const CommunicationCall& row) {
-    return b_.leaf("calls", fmt::format("communication.{}.calls", row.name), meaning(row, "calls in a step"), "",
-                   static_cast<double>(row.calls_per_step), sources::simulated);
+  /// The largest tensor that a row's calls are about.
+  void add_message(const CommunicationCall& row, const DataCalls& calls, std::size_t rank, const std::string& path) {
+    Sym formula;
+    for (const DataCall& call : calls) {
+      if (call.name != row.name || call.ranks.size != row.group_size) continue;
+      formula = b_.of("bytes", path + ".bytes");
+      if (call.units > 1) {
+        formula = formula / b_.terms.input("units", "calls of a pass: layers, and what is outside them", call.units,
+                                           sources::run_file);
+      }
+    }
+    if (row.name == "pp_send") formula = b_.of("message", path + ".message_bytes");
+    for (const ChunkTerms& chunk : b_.stages[rank].chunks) {
+      for (const Group& group : chunk.groups) {
+        for (const LayerCollective<Sym>& call : group.unit->operators.collectives) {
+          if (shardplan::name(call.name) == row.name && call.message > formula) formula = call.message;
+        }
+      }
+    }
+    const double exact = static_cast<double>(row.message_bytes);
+    const bool gives = std::fabs(formula.value() - exact) <= 1;
+    b_.add("message", path + ".message", meaning(row, "the whole tensor over its group"), "B",
+           gives ? Sym(exact, b_.rounded(formula).node()) : Sym(exact), source_of(row.group));
   }
 
   /// Of all layers and ends of the stage, for one microbatch.
@@ -168,26 +149,21 @@ class Rows {
         break;
       }
     }
-    if (formula.value() != exact.sent) {
+    const std::string call = fmt::format("{}.{}.call_bytes", unit.path, row.name);
+    if (formula.node() == nullptr && b_.terms.has(call)) formula = Sym(exact.calls) * b_.of("bytes", call);
+    if (std::fabs(formula.value() - exact.sent) > 1e-9 * exact.sent) {
       formula = Sym(exact.calls) * sent_share_of(row.op, size_of(row)) * Sym(exact.message);
     }
-    return b_.add_checked("sent", address, fmt::format("{}: {} sends, one microbatch", row.name, unit.label), "B",
-                          formula, exact.sent, source_of(row.group));
+    return b_.derived("sent", address, fmt::format("{}: {} sends, one microbatch", row.name, unit.label), "B", formula,
+                      exact.sent, source_of(row.group));
   }
 
-  void add_times(const CommunicationCall& row, const std::string& path) {
-    const Sym time =
-        b_.leaf("time", path + ".time", meaning(row, "time, hidden or not"), "s", row.time_s, sources::timing);
-    const double hidden = row.time_s - row.exposed_s;
-    if (hidden < 0) {  // running beside compute slows both
-      b_.leaf("exposed", path + ".exposed", meaning(row, "time that the step waits for"), "s", row.exposed_s,
-              sources::timing);
-      return;
+  /// Time, exposed and hidden time without a stage are those of the stage whose rows are printed.
+  void add_times(const std::string& path) {
+    const int stage = b_.estimate.communication_stage;
+    for (const std::string_view what : {".time", ".exposed", ".hidden", ".call", ".call_bytes", ".calls"}) {
+      b_.terms.alias(path + std::string(what), at_stage(path + std::string(what), stage));
     }
-    const Sym beside = b_.leaf("hidden", path + ".hidden", meaning(row, "time beside compute or another rank's wait"),
-                               "s", hidden, "the run file, training.overlap; the stack's shares (docs/catalog.md)");
-    b_.add("exposed", path + ".exposed", meaning(row, "time that the step waits for"), "s", time - beside,
-           sources::timing);
   }
 
   TermBuilder& b_;

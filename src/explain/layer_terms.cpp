@@ -15,7 +15,6 @@ namespace {
 struct Sums {
   std::string name;
   Sym saved, kept, parameters, forward_flop, backward_flop, sent;
-  double forward_s = 0, backward_s = 0, flop_s = 0;
 };
 
 Sums& of_name(std::vector<Sums>& rows, std::string_view name) {
@@ -27,10 +26,8 @@ Sums& of_name(std::vector<Sums>& rows, std::string_view name) {
   return rows.back();
 }
 
-std::vector<Sums> sums_of(const Run& run, const UnitTerms& unit, const LayerKind& kind, std::uint8_t modules,
-                          const Topology& topology, double causal) {
+std::vector<Sums> sums_of(const UnitTerms& unit, std::uint8_t modules) {
   std::vector<Sums> rows;
-  const Operator<double>* number = unit.numbers.operators.begin();
   for (const Operator<Sym>& op : unit.operators.operators) {
     Sums& row = of_name(rows, op.name);
     row.saved += op.saved;
@@ -38,23 +35,58 @@ std::vector<Sums> sums_of(const Run& run, const UnitTerms& unit, const LayerKind
     row.parameters += op.parameters + op.adapter_parameters;
     row.forward_flop += op.forward_flop;
     row.backward_flop += op.input_gradient_flop + op.weight_gradient_flop;
-    const OperatorTime time = operator_seconds(run, *number++, causal);
-    row.forward_s += time.forward_s;
-    row.backward_s += time.input_gradient_s + time.weight_gradient_s;
   }
-  const LayerCollective<double>* call_number = unit.numbers.collectives.begin();
   for (const LayerCollective<Sym>& call : unit.operators.collectives) {
     Sums& row = of_name(rows, name(call.name));
     row.sent += Sym(static_cast<double>(call.forward_calls + call.backward_calls)) * call.sent;
-    const double seconds = layer_call_seconds(run, topology, *call_number++, static_cast<double>(kind.mlp.top_k));
-    row.forward_s += call.forward_calls * seconds;
-    row.backward_s += call.backward_calls * seconds;
   }
   return rows;
 }
 
-/// Elements that states are counted of, as fold_weights sorts them. What optimizers count tensor by tensor stays a
-/// number.
+/// What optimizers count tensor by tensor stays a number.
+void add_counted(TermBuilder& builder, const UnitTerms& unit, StateElements<Sym>& to, const Weights& numbers,
+                 bool experts) {
+  const std::string tail = experts ? "_experts" : "";
+  const auto counted = [&](std::string_view symbol, std::string_view what, double value, std::string_view unit_name) {
+    if (value == 0) return Sym(0.0);
+    return builder.leaf(fmt::format("{}{}", symbol, tail), fmt::format("{}.{}{}", unit.path, symbol, tail),
+                        fmt::format("{}: {}", unit.label, what), unit_name, value,
+                        "the optimizer's states, tensor by tensor (list optimizers)");
+  };
+  to.counted = counted("counted", "elements counted tensor by tensor", numbers.counted, "");
+  to.counted_bytes = counted("counted_bytes", "states counted tensor by tensor", numbers.counted_bytes, "B");
+  to.treated = counted("treated", "elements of matrices of the optimizer", numbers.treated, "");
+  to.adapter_counted = counted("adapter_counted", "adapter elements counted", numbers.adapter_counted, "");
+  to.adapter_counted_bytes = counted("adapter_bytes", "adapter states counted", numbers.adapter_counted_bytes, "B");
+  to.unpaged_bytes = counted("unpaged", "states too small to page", numbers.unpaged_bytes, "B");
+  to.largest_bytes = counted("largest", "states of the largest matrix", numbers.largest_bytes, "B");
+}
+
+/// Elements of multi-token prediction: another layer's, and its projection with three vectors.
+void add_mtp_elements(TermBuilder& builder, UnitTerms& mtp, const UnitTerms& layer, Sym modules, Sym projection,
+                      std::string_view source) {
+  for (const bool experts : {false, true}) {
+    StateElements<Sym>& to = experts ? mtp.expert : mtp.dense;
+    const StateElements<Sym>& from = experts ? layer.expert : layer.dense;
+    const Weights& numbers = experts ? mtp.unit->weights.expert : mtp.unit->weights.dense;
+    const std::string tail = experts ? "_experts" : "";
+    const auto add = [&](std::string_view symbol, std::string_view what, Sym one, double value) {
+      if (value == 0) return Sym(0.0);
+      return builder.derived(fmt::format("{}{}", symbol, tail), fmt::format("mtp.{}{}", what, tail),
+                             fmt::format("multi-token prediction: {} parameters on this rank", what), "", modules * one,
+                             value, source);
+    };
+    to.trained = add("P", "trained", experts ? from.trained : from.trained + projection, numbers.trained);
+    to.narrow = add("P_narrow", "narrow", from.narrow, numbers.narrow);
+    to.frozen = add("P_frozen", "frozen", from.frozen, numbers.frozen);
+    to.quantized = add("P_quantized", "quantized", from.quantized, numbers.quantized);
+    to.quantized_rows = add("rows", "quantized_rows", from.quantized_rows, numbers.quantized_rows);
+    to.adapters = add("P_adapters", "adapters", from.adapters, numbers.adapters);
+    add_counted(builder, mtp, to, numbers, experts);
+  }
+}
+
+/// Elements that states are counted of, as fold_weights sorts them.
 void add_elements(TermBuilder& builder, UnitTerms& unit) {
   const auto named = [&](StateElements<Sym>& to, const Weights& numbers, bool experts) {
     Sym trained, narrow, frozen, quantized, rows, adapters;
@@ -89,34 +121,21 @@ void add_elements(TermBuilder& builder, UnitTerms& unit) {
     to.quantized = add("P_quantized", "quantized", quantized, numbers.quantized);
     to.quantized_rows = add("rows", "quantized_rows", rows, numbers.quantized_rows);
     to.adapters = add("P_adapters", "adapters", adapters, numbers.adapters);
-    const auto counted = [&](std::string_view symbol, std::string_view what, double value, std::string_view unit_name) {
-      if (value == 0) return Sym(0.0);
-      return builder.leaf(fmt::format("{}{}", symbol, tail), fmt::format("{}.{}{}", unit.path, what, tail),
-                          fmt::format("{}: {}", unit.label, what), unit_name, value,
-                          "the optimizer's states, tensor by tensor (list optimizers)");
-    };
-    to.counted = counted("counted", "elements counted tensor by tensor", numbers.counted, "");
-    to.counted_bytes = counted("counted_bytes", "states counted tensor by tensor", numbers.counted_bytes, "B");
-    to.treated = counted("treated", "elements of matrices of the optimizer", numbers.treated, "");
-    to.adapter_counted = counted("adapter_counted", "adapter elements counted", numbers.adapter_counted, "");
-    to.adapter_counted_bytes = counted("adapter_bytes", "adapter states counted", numbers.adapter_counted_bytes, "B");
-    to.unpaged_bytes = counted("unpaged", "states too small to page", numbers.unpaged_bytes, "B");
-    to.largest_bytes = counted("largest", "states of the largest matrix", numbers.largest_bytes, "B");
+    add_counted(builder, unit, to, numbers, experts);
   };
   named(unit.dense, unit.unit->weights.dense, false);
   named(unit.expert, unit.unit->weights.expert, true);
 }
 
-void add_unit(TermBuilder& builder, UnitTerms& unit, const LayerKind& kind, const Recompute& recompute,
-              const Symbols<Sym>& v, double checkpoint_width, double causal) {
+void add_unit(TermBuilder& builder, UnitTerms& unit, const Recompute& recompute, const Symbols<Sym>& v,
+              double checkpoint_width) {
   const bool of_layers = recompute.of_layers();
   const std::uint8_t modules = of_layers ? std::uint8_t{0} : recomputed_modules(recompute);
-  const Run& run = builder.run;
-  const std::vector<Sums> rows = sums_of(run, unit, kind, modules, builder.w.topology, causal);
+  const std::vector<Sums> rows = sums_of(unit, modules);
   const auto path = [&](std::string_view op, std::string_view field) {
     return fmt::format("{}.{}.{}", unit.path, op, field);
   };
-  Sym saved, kept, forward, backward;
+  Sym saved, kept;
   std::vector<std::string> saved_parts, kept_parts;
   for (const Sums& row : rows) {
     const auto one = [&](std::string_view field, std::string_view meaning, std::string_view unit_name, Sym formula,
@@ -140,27 +159,6 @@ void add_unit(TermBuilder& builder, UnitTerms& unit, const LayerKind& kind, cons
         one("kept", "keeps under recomputation", "B", row.kept, sources::korthikanti);
         kept_parts.push_back(path(row.name, "kept"));
       }
-    }
-    const bool computes = row.sent.value() == 0;
-    const auto seconds = [&](std::string_view field, double value, Sym flop) {
-      const double peak = run.cluster.gpu.peak(run.training.precision);
-      if (value <= 0) return Sym(0.0);
-      const std::string address = path(row.name, field);
-      const std::string meaning = fmt::format("{}: {} {}", unit.label, row.name, field);
-      if (flop.value() <= 0 || peak <= 0) return builder.leaf(row.name, address, meaning, "s", value, sources::timing);
-      const Sym work =
-          builder.terms.expressions().symbol({"FLOP", "floating-point operations", "FLOP",
-                                              path(row.name, fmt::format("{}_flop", field)), "", flop.value()});
-      const Sym rate = builder.terms.input("peak", "dense rate of the GPU", peak, "list gpus", "FLOP/s");
-      const Sym share = builder.leaf("share", address + ".share", meaning + ", share of the peak that it reaches",
-                                     "fraction", flop.value() / (peak * value), sources::timing);
-      return builder.add(row.name, address, meaning, "s", work / (rate * share), sources::timing);
-    };
-    const Sym f = seconds("forward", row.forward_s, row.forward_flop);
-    const Sym g = seconds("backward", row.backward_s, row.backward_flop);
-    if (computes) {
-      forward += f;
-      backward += g;
     }
   }
   const SavedBytes& bytes = unit.unit->bytes;
@@ -189,15 +187,6 @@ void add_unit(TermBuilder& builder, UnitTerms& unit, const LayerKind& kind, cons
       recompute.mode == RecomputeMode::ops ? "torchtitan parallelize_llama.py, _save_list" : sources::korthikanti,
       kept_parts);
   add_elements(builder, unit);
-  const UnitTime& time = unit.unit->time;
-  unit.forward = builder.add_checked("forward", unit.path + ".forward", unit.label + ", forward pass", "s", forward,
-                                     time.forward_s, sources::timing);
-  unit.backward = builder.add_checked("backward", unit.path + ".backward", unit.label + ", backward pass", "s",
-                                      backward, time.backward_s, sources::timing);
-  if (time.recompute_s > 0) {
-    unit.recompute = builder.leaf("recompute", unit.path + ".recompute", unit.label + ", forward again", "s",
-                                  time.recompute_s, sources::timing);
-  }
 }
 
 }  // namespace
@@ -221,7 +210,8 @@ void TermBuilder::add_layers() {
     const double width =
         frozen && quantized_stream_is_fp32(run) ? bytes_of(activation_dtype(run.training.precision)) : numbers.w_r;
     const double causal = numbers.keys > 0 ? numbers.keys_causal / numbers.keys : 0.5;
-    add_unit(*this, out, kind, mode, v, width, causal);
+    add_unit(*this, out, mode, v, width);
+    add_layer_times(out, kind, mode.of_layers(), causal);
   };
   std::vector<std::string> labels;
   for (const LayerKind& kind : model.kinds) {
@@ -239,7 +229,7 @@ void TermBuilder::add_layers() {
     }
   }
 
-  terms.alias("operators", units.front().path + ".saved");
+  terms.alias("operators", units.front().path + ".forward");
 
   const LayerKind& last = model.layer(model.layers() - 1);
   const Symbols<double> numbers = symbols_for(run, last);
@@ -247,6 +237,7 @@ void TermBuilder::add_layers() {
   LayerOptions o = options_for(run, last, false);
   o.autocast_copies = false;
   const bool trains = !run.training.peft.active();
+  const LossBytes loss = loss_bytes_for(run);
   const auto end = [&](std::string path, std::string label, const Unit& unit, const auto& fill) {
     units.push_back({});
     UnitTerms& out = units.back();
@@ -255,7 +246,8 @@ void TermBuilder::add_layers() {
     out.unit = &unit;
     fill(v, out.operators);
     fill(numbers, out.numbers);
-    add_unit(*this, out, last, Recompute{}, v, 0, 0.5);
+    add_unit(*this, out, Recompute{}, v, 0);
+    add_end_times(out, v, loss);
   };
   end("embedding", "the embedding", w.ends.embedding,
       [&](const auto& of, auto& list) { embedding_operators(of, o, model, trains, list); });
@@ -263,127 +255,58 @@ void TermBuilder::add_layers() {
       [&](const auto& of, auto& list) { final_norm_operators(of, o, model, list); });
   LayerOptions head_options = o;
   head_options.autocast_copies = autocast_over_fp32(run);
-  const LossBytes loss = loss_bytes_for(run);
   end("head", "head and loss", w.ends.head, [&](const auto& of, auto& list) {
     head_operators(of, head_options, model, loss, trains, model.tied_embeddings && run.parallel.pipeline == 1, list);
   });
-  if (w.ends.mtp.time.forward_s > 0) {
-    units.push_back({});
-    UnitTerms& mtp = units.back();
-    mtp.path = "mtp";
-    mtp.label = "multi-token prediction";
-    mtp.unit = &w.ends.mtp;
-    const auto number = [&](std::string_view symbol, std::string_view what, std::string_view unit, double value) {
-      return value == 0 ? Sym(0.0)
-                        : leaf(symbol, fmt::format("mtp.{}", what), fmt::format("multi-token prediction: {}", what),
-                               unit, value, "a block like the last layer's, a 2h x h projection, a pass of the head");
-    };
-    mtp.kept = number("kept", "kept", "B", w.ends.mtp.bytes.kept);
-    mtp.saved = number("saved", "saved", "B", w.ends.mtp.bytes.saved);
-    add_elements(*this, mtp);
-    mtp.forward = number("forward", "forward", "s", w.ends.mtp.time.forward_s);
-    mtp.backward = number("backward", "backward", "s", w.ends.mtp.time.backward_s);
-    mtp.recompute = number("recompute", "recompute", "s", w.ends.mtp.time.recompute_s);
+  if (w.ends.mtp.time.forward_s > 0) add_mtp();
+}
+
+/// Multi-token prediction: another of the last layer, the projection that joins hidden state and embedding, two norms,
+/// another pass of the head. Its projection takes no time here.
+void TermBuilder::add_mtp() {
+  const UnitTerms* layer = nullptr;
+  const UnitTerms* head = nullptr;
+  for (const UnitTerms& each : units) {
+    if (each.unit == &w.kinds[run.model.layer_kinds.back()]) layer = &each;
+    if (each.unit == &w.ends.head) head = &each;
   }
-}
-
-namespace {
-
-void add_times(StateElements<Sym>& sum, const StateElements<Sym>& unit, double count) {
-  const auto add = [count](Sym& to, Sym from) { to += Sym(count) * from; };
-  add(sum.trained, unit.trained);
-  add(sum.narrow, unit.narrow);
-  add(sum.frozen, unit.frozen);
-  add(sum.quantized, unit.quantized);
-  add(sum.quantized_rows, unit.quantized_rows);
-  add(sum.adapters, unit.adapters);
-  add(sum.counted, unit.counted);
-  add(sum.counted_bytes, unit.counted_bytes);
-  add(sum.treated, unit.treated);
-  add(sum.adapter_counted, unit.adapter_counted);
-  add(sum.adapter_counted_bytes, unit.adapter_counted_bytes);
-  add(sum.unpaged_bytes, unit.unpaged_bytes);
-  if (unit.largest_bytes > sum.largest_bytes) sum.largest_bytes = unit.largest_bytes;
-}
-
-}  // namespace
-
-void TermBuilder::add_stages() {
-  const Model& model = run.model;
-  const Recompute& recompute = run.training.recompute;
-  const auto unit_of = [&](const Unit* unit) -> const UnitTerms* {
-    for (const UnitTerms& each : units) {
-      if (each.unit == unit) return &each;
-    }
-    return nullptr;
+  units.push_back({});
+  UnitTerms& mtp = units.back();
+  mtp.path = "mtp";
+  mtp.label = "multi-token prediction";
+  mtp.unit = &w.ends.mtp;
+  const double times = static_cast<double>(run.model.mtp_layers);
+  const Sym modules =
+      times == 1 ? Sym(1.0) : terms.input("mtp_layers", "multi-token prediction modules", times, sources::config);
+  constexpr std::string_view source = "DeepSeek-V3, arXiv:2412.19437 section 2.2: a block, a projection, a head's pass";
+  const Symbols<Sym> v = symbols(symbols_for(run, run.model.layer(run.model.layers() - 1)), sources::config);
+  const Sym hidden = v.w * (v.s * v.b / v.c) * v.h;
+  const auto of_both = [&](std::string_view what, std::string_view unit, Sym formula, double value) {
+    if (value == 0) return Sym(0.0);
+    return derived(what.substr(0, what.find('.')), fmt::format("mtp.{}", what),
+                   fmt::format("multi-token prediction: {}", what), unit, modules * formula, value, source);
   };
-  const std::size_t per_rank = w.stages.empty() ? 1 : w.chunks.size() / w.stages.size();
-  for (std::size_t rank = 0; rank < w.stages.size(); ++rank) {
-    const int stage_number = static_cast<int>(rank);
-    StageTerms stage;
-    for (std::size_t c = 0; c < per_rank; ++c) {
-      const Chunk& chunk = w.chunks[rank * per_rank + c];
-      const std::string which = per_rank > 1 ? fmt::format(".chunk{}", c) : std::string();
-      ChunkTerms out;
-      const auto group = [&](const UnitTerms* unit, int count, Sym kept) {
-        if (unit == nullptr) return;
-        out.groups.push_back({unit, count, kept});
-        out.kept += kept;
-        add_times(stage.dense, unit->dense, count);
-        add_times(stage.expert, unit->expert, count);
-      };
-      int layer = chunk.first_layer;
-      const int end = chunk.first_layer + chunk.layers;
-      while (layer < end) {
-        const std::size_t kind = model.layer_kinds[static_cast<std::size_t>(layer)];
-        const bool frozen = layer == 0 && !w.frozen_input.empty();
-        const auto alone = [&](int i) {
-          return recompute.mode == RecomputeMode::first_n && i - chunk.first_layer >= recompute.n;
-        };
-        int next = layer + 1;
-        while (next < end && !frozen && model.layer_kinds[static_cast<std::size_t>(next)] == kind &&
-               alone(next) == alone(layer)) {
-          ++next;
-        }
-        const Unit& unit = frozen ? w.frozen_input[kind] : alone(layer) ? w.not_recomputed[kind] : w.kinds[kind];
-        const UnitTerms* const terms_of_unit = unit_of(&unit);
-        const Sym one = terms_of_unit == nullptr ? Sym() : terms_of_unit->kept;
-        Sym kept = Sym(static_cast<double>(next - layer)) * one;
-        if (recompute.mode == RecomputeMode::every_k && terms_of_unit != nullptr) {
-          const int k = std::max(1, recompute.n);
-          const int segments = (next - chunk.first_layer + k - 1) / k - (layer - chunk.first_layer + k - 1) / k;
-          kept = Sym(static_cast<double>(segments)) * terms_of_unit->checkpoint;
-        }
-        group(terms_of_unit, next - layer, kept);
-        layer = next;
-      }
-      if (chunk.has_embedding) {
-        const UnitTerms* const unit = unit_of(&w.ends.embedding);
-        group(unit, 1, unit->kept);
-      }
-      if (chunk.has_head) {
-        if (const UnitTerms* const mtp = unit_of(&w.ends.mtp)) group(mtp, 1, mtp->kept);
-        group(unit_of(&w.ends.final_norm), 1, Sym());
-        group(unit_of(&w.ends.head), 1, Sym());
-      }
-      out.kept = add_checked("kept", at_stage("memory.activations.kept" + which, stage_number),
-                             "what one microbatch keeps here, the loss apart", "B", out.kept, chunk.kept,
-                             sources::korthikanti);
-      const std::size_t index = rank * per_rank + c;
-      const double live = w.simulated.peak_live[index];
-      const double p = run.parallel.pipeline, m = static_cast<double>(run.microbatches());
-      const bool plain = run.parallel.schedule == ScheduleKind::one_f_one_b && p > 1;
-      Sym formula(live);
-      if (plain && std::min(m, p - static_cast<double>(rank)) == live) {
-        formula = min(terms.input("m", "microbatches of a step", m, sources::run_file),
-                      terms.input("p", "pipeline stages", p, sources::run_file) - static_cast<double>(rank));
-      }
-      out.live = add("live", at_stage("memory.activations.live" + which, stage_number),
-                     per_rank > 1 ? "microbatches in flight in this chunk when most is held" : "microbatches in flight",
-                     "", formula, sources::simulated);
-      stage.chunks.push_back(std::move(out));
-    }
-    stages.push_back(std::move(stage));
+  const Sym norms_and_projection = 3.0 * hidden / v.t_sp;
+  mtp.kept = of_both("kept", "B", layer->kept + norms_and_projection, w.ends.mtp.bytes.kept);
+  mtp.saved = of_both("saved", "B", layer->saved + norms_and_projection, w.ends.mtp.bytes.saved);
+  add_mtp_elements(*this, mtp, *layer, modules, 2.0 * v.h * v.h + 3.0 * v.h, source);
+  const UnitTime& time = w.ends.mtp.time;
+  mtp.forward = of_both("forward", "s", layer->forward + head->forward, time.forward_s);
+  mtp.backward = of_both("backward", "s", layer->backward + head->backward, time.backward_s);
+  mtp.recompute = of_both("recompute", "s", layer->recompute, time.recompute_s);
+  mtp.gemm = of_both("gemm_time", "s", layer->gemm + head->gemm, time.gemm_s);
+  mtp.attention = of_both("attention_time", "s", layer->attention, time.attention_s);
+  mtp.exposed_forward =
+      of_both("exposed_forward", "s", layer->exposed_forward + head->exposed_forward, w.ends.mtp.forward_exposed_s);
+  mtp.exposed_backward =
+      of_both("exposed_backward", "s", layer->exposed_backward + head->exposed_backward, w.ends.mtp.backward_exposed_s);
+  for (std::size_t i = 0; i < collective_count; ++i) {
+    const std::string_view word = name(static_cast<CollectiveName>(i));
+    const CollectiveSum& exact = w.ends.mtp.collectives[i];
+    mtp.collectives[i].time = of_both(fmt::format("{}.time", word), "s",
+                                      layer->collectives[i].time + head->collectives[i].time, exact.time_s);
+    mtp.collectives[i].exposed = of_both(fmt::format("{}.exposed", word), "s",
+                                         layer->collectives[i].exposed + head->collectives[i].exposed, exact.exposed_s);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "memory_facts.hpp"
 #include "shardplan/plan/overheads.hpp"
 #include "shardplan/plan/rank_memory.hpp"
 #include "term_builder.hpp"
@@ -55,6 +56,17 @@ class StageMemory {
     }
     b_.terms.alias(at("memory.total"), at(fmt::format("memory.total.{}", peak)));
     add_stage_facts(e);
+    // What the weights of this rank are divided by, whatever formula stands in between.
+    std::vector<std::string> divisors;
+    for (const char* const degree : {"t", "p", "e", "x", "N", "N_e", "S"}) {
+      if (b_.terms.has(degree) && b_.terms.find(degree)->value > 1) divisors.emplace_back(degree);
+    }
+    for (const std::string_view part : {"parameters", "gradients", "optimizer"}) {
+      b_.terms.relate(at(fmt::format("memory.{}.{}", part, peak)), divisors);
+      b_.terms.relate(at(fmt::format("states.{}", part)), divisors);
+    }
+    b_.terms.relate(at("states.trained"), divisors);
+    b_.terms.relate(at("states.trained_experts"), divisors);
   }
 
  private:
@@ -69,11 +81,7 @@ class StageMemory {
   void add_states() {
     const StateRule& rule = b_.w.rule;
     const auto shards = [&](double ranks, bool experts) {
-      if (ranks <= 1) return Sym(1.0);
-      return b_.terms.input(experts ? "N_e" : "N",
-                            experts ? "ranks that share one copy of the experts' states"
-                                    : "ranks that share one copy of the states (data x context)",
-                            ranks, sources::run_file);
+      return b_.ranks_of(experts ? GroupKind::expert_data : GroupKind::data, static_cast<int>(ranks));
     };
     const StateShards<Sym> dense{shards(rule.parameter_shards, false), shards(rule.gradient_shards, false),
                                  shards(rule.optimizer_shards, false), shards(rule.dense_replicas, false)};
@@ -172,13 +180,12 @@ class StageMemory {
     r.workspaces = number("workspaces", "memory.transient.workspaces", "cuBLAS workspaces of two streams", n.workspaces,
                           "PyTorch CUDABlas.cpp");
     r.in_flight = in_flight_;
-    r.current = number("current", "memory.activations.current", "what the microbatch in its backward keeps", n.current,
-                       sources::korthikanti);
+    r.current = largest_chunk(n.current);
     r.first_layer = number("first_layer", "memory.activations.first_layer", "of it, the first layer's", n.first_layer,
                            sources::korthikanti);
     r.retained = number("retained", "memory.activations.retained", "gradients of retained inputs", n.retained,
                         "PyTorch FSDP1, post-backward hook");
-    const std::string_view measured = "PyTorch autograd, measured (docs/validation.md)";
+    constexpr std::string_view measured = "PyTorch autograd, measured (docs/validation.md)";
     const auto of_unit = [&](std::string_view path, std::string_view symbol, std::string_view meaning, double value) {
       const Term* const term = b_.terms.find(path);
       if (value == 0) return Sym(0.0);
@@ -226,6 +233,17 @@ class StageMemory {
     return r;
   }
 
+  /// Of the rank's chunks, the one that keeps most of one microbatch.
+  Sym largest_chunk(double value) {
+    Sym most;
+    for (const ChunkTerms& chunk : b_.stages[static_cast<std::size_t>(stage_)].chunks) {
+      if (chunk.kept > most) most = chunk.kept;
+    }
+    if (value == 0) return Sym(0.0);
+    return b_.derived("current", at("memory.activations.current"), "what the microbatch in its backward keeps", "B",
+                      most, value, sources::korthikanti);
+  }
+
   /// The loss and the head's product: the formulas of head_peaks over text.
   void add_head(RankBytes<Sym>& r) {
     const RankBytes<double>& n = memory_.bytes;
@@ -253,8 +271,9 @@ class StageMemory {
   Sym framework() {
     const double bytes = memory_.bytes.framework;
     if (bytes <= 0) return Sym(0.0);
-    const Sym context = b_.terms.input("context", "CUDA context, modules loaded lazily", cuda_context_bytes,
-                                       "ml-engineering: 0.47 GiB on A100", "B");
+    const Sym context =
+        b_.terms.input("context", "CUDA context, modules loaded lazily", cuda_context_bytes,
+                       "0.47 GiB was measured on an A100 (ml-engineering); 0.5 GiB is taken for every card", "B");
     const double nccl = bytes - cuda_context_bytes;
     if (nccl <= 0) return b_.add("framework", at("memory.outside"), "outside the allocator", "B", context, about);
     const Sym more =
@@ -299,19 +318,7 @@ class StageMemory {
     plain("memory.layers", "decoder layers of the stage", e.layers, "", sources::run_file);
     plain("memory.in_flight_microbatches", "microbatches in flight, in full stages",
           static_cast<double>(e.in_flight_microbatches), "", sources::simulated);
-    plain("memory.host", "bytes in host memory, one GPU's share", static_cast<double>(e.host_bytes), "B",
-          "arXiv:2101.06840; DeepSpeed offload_config.py");
-    plain("memory.nvme", "bytes on NVMe, one GPU's share", static_cast<double>(e.nvme_bytes), "B",
-          "arXiv:2104.07857; DeepSpeed offload_config.py");
-    const Sym total =
-        b_.terms.expressions().symbol({"allocated", "total without framework", "B", at("memory.allocated"), "",
-                                       static_cast<double>(e.peak().allocated())});
-    b_.leaf("allocated", at("memory.allocated"), "torch.cuda.max_memory_allocated", "B",
-            static_cast<double>(e.peak().allocated()), sources::sum);
-    const double factor = b_.run.training.stack.memory.reserved_factor;
-    b_.add_checked("reserved", at("memory.reserved"), "torch.cuda.max_memory_reserved", "B",
-                   b_.whole_bytes(Sym(factor) * total), static_cast<double>(e.reserved_bytes),
-                   "allocated x the stack's factor; fragments of unfused losses (docs/catalog.md)");
+    add_memory_facts(b_, memory_, e);
   }
 
   static constexpr double cuda_context_bytes = 0.5 * 1024 * 1024 * 1024;
@@ -346,6 +353,10 @@ void TermBuilder::add_memory() {
     plain("nvme", "bytes on NVMe", static_cast<double>(e.nvme_bytes), "B");
     leaf("reserved", at_stage("memory.reserved", e.stage), "torch.cuda.max_memory_reserved", "B",
          static_cast<double>(e.reserved_bytes), sources::sum);
+    leaf("low", at_stage("memory.reserved_low", e.stage), "low end of the reserve's band", "B",
+         static_cast<double>(e.reserved_low_bytes), sources::sum);
+    leaf("high", at_stage("memory.reserved_high", e.stage), "high end of the reserve's band", "B",
+         static_cast<double>(e.reserved_high_bytes), sources::sum);
     leaf("framework", at_stage("memory.outside", e.stage), "outside the allocator", "B",
          static_cast<double>(e.peak().framework), sources::sum);
   }
@@ -362,22 +373,31 @@ void TermBuilder::add_memory() {
       capacity - with("reserved", at_stage("memory.reserved", binding)) -
           with("framework", at_stage("memory.framework", binding)),
       sources::sum);
-  leaf("low", "memory.reserved_low", "low end of the reserve's band", "B",
-       static_cast<double>(estimate.reserved_low_bytes), "allocated; docs/validation.md");
-  leaf("high", "memory.reserved_high", "high end of the reserve's band", "B",
-       static_cast<double>(estimate.reserved_high_bytes), "1.09 x allocated; docs/validation.md");
-  leaf("host", "memory.host_bytes_per_node", "host memory of a node", "B",
-       static_cast<double>(estimate.host_bytes_per_node), "arXiv:2101.06840");
-  leaf("nvme", "memory.nvme_bytes_per_node", "NVMe of a node", "B", static_cast<double>(estimate.nvme_bytes_per_node),
-       "arXiv:2104.07857");
+  // A node's share: the mean rank's bytes times the GPUs of a node.
+  const auto per_node = [&](std::string_view what, std::string_view meaning, double value, std::string_view source) {
+    Sym sum;
+    for (std::size_t i = 0; i < w.stages.size(); ++i) {
+      sum += of(what, at_stage(fmt::format("memory.{}", what), static_cast<int>(i)));
+    }
+    const Sym gpus = terms.input("node_gpus", "GPUs that share a node's host",
+                                 std::min(run.cluster.gpus_per_node, run.num_gpus), "the cluster file, gpus_per_node");
+    derived(what, fmt::format("memory.{}_bytes_per_node", what), meaning, "B", rounded(sum / stage_count() * gpus),
+            value, source);
+  };
+  per_node("host", "host memory of a node", static_cast<double>(estimate.host_bytes_per_node), "arXiv:2101.06840");
+  per_node("nvme", "NVMe of a node", static_cast<double>(estimate.nvme_bytes_per_node), "arXiv:2104.07857");
   for (const PartField& part : part_fields) {
     terms.alias(fmt::format("memory.{}", part.name), at_stage(fmt::format("memory.{}", part.name), peak));
   }
-  for (const std::string_view each : {"total", "layers", "in_flight_microbatches", "allocated", "host", "nvme",
-                                      "activations.in_flight", "activations.kept", "activations.live"}) {
+  for (const std::string_view each :
+       {"total", "layers", "in_flight_microbatches", "allocated", "host", "nvme", "activations.in_flight",
+        "activations.kept", "activations.live", "states", "bytes_per_parameter", "bytes_per_parameter.parameters",
+        "bytes_per_parameter.gradients", "bytes_per_parameter.optimizer"}) {
     terms.alias(fmt::format("memory.{}", each), at_stage(fmt::format("memory.{}", each), peak));
   }
-  terms.alias("memory.reserved", at_stage("memory.reserved", binding));
+  for (const std::string_view each : {"reserved", "reserved_low", "reserved_high"}) {
+    terms.alias(fmt::format("memory.{}", each), at_stage(fmt::format("memory.{}", each), binding));
+  }
   for (std::size_t i = 0; i < moment_count; ++i) {
     const std::string when(name(static_cast<Moment>(i)));
     terms.alias("memory.total." + when, at_stage("memory.total." + when, peak));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "rate_terms.hpp"
 #include "shardplan/explain/named_symbols.hpp"
 
 namespace shardplan::explain {
@@ -13,8 +14,10 @@ std::string at_stage(std::string_view address, int stage) { return fmt::format("
 
 Sym TermBuilder::add(std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit,
                      Sym formula, std::string_view source, std::vector<std::string> parts) {
-  Term term{std::move(address), std::string(meaning), std::string(unit), std::string(source), formula.value(), formula,
-            std::move(parts)};
+  Term term{std::move(address), std::string(meaning),
+            std::string(unit),  std::string(source),
+            formula.value(),    formula,
+            std::move(parts),   {}};
   return terms.add(symbol, std::move(term));
 }
 
@@ -34,6 +37,35 @@ Sym TermBuilder::add_checked(std::string_view symbol, std::string address, std::
   const Sym more = leaf(fmt::format("{}_rest", symbol), address + ".rest",
                         fmt::format("{}: what the parts do not hold", meaning), unit, rest, source);
   return add(symbol, std::move(address), meaning, unit, formula + more, source);
+}
+
+Sym TermBuilder::derived(std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit,
+                         Sym formula, double value, std::string_view source, std::vector<std::string> parts) {
+  if (std::fabs(formula.value() - value) <= 1e-10 * std::fabs(value)) {
+    return add(symbol, std::move(address), meaning, unit, Sym(value, formula.node()), source, std::move(parts));
+  }
+  terms.note_unexplained(address);
+  return leaf(symbol, std::move(address), meaning, unit, value, source);
+}
+
+std::string TermBuilder::unused(std::string address) const {
+  if (!terms.has(address)) return address;
+  for (int i = 2;; ++i) {
+    std::string numbered = fmt::format("{}_{}", address, i);
+    if (!terms.has(numbered)) return numbered;
+  }
+}
+
+Sym TermBuilder::of(std::string_view symbol, std::string_view address) {
+  const Term* const term = terms.find(address);
+  return terms.expressions().symbol(
+      {std::string(symbol), term->meaning, term->unit, term->address, term->source, term->value});
+}
+
+Sym TermBuilder::kept(std::string_view symbol, std::string_view address) {
+  const Term* const term = terms.find(address);
+  return terms.expressions().kept_symbol(
+      {std::string(symbol), term->meaning, term->unit, term->address, term->source, term->value});
 }
 
 Sym TermBuilder::whole_bytes(Sym x) {
@@ -58,13 +90,136 @@ Symbols<Sym> TermBuilder::symbols(const Symbols<double>& v, std::string_view con
   return named_symbols(v, model, degree);
 }
 
+namespace {
+
+std::string_view size_symbol(GroupKind group) {
+  switch (group) {
+    case GroupKind::tensor: return "t";
+    case GroupKind::context: return "c";
+    case GroupKind::expert: return "e";
+    case GroupKind::expert_tensor: return "x";
+    case GroupKind::pipeline: return "p";
+    default: return "ranks";
+  }
+}
+
+}  // namespace
+
+namespace {
+
+constexpr std::string_view grid = "the layout: GPUs over the other degrees (docs/run.md, parallel)";
+
+}  // namespace
+
+Sym TermBuilder::degree(std::string_view symbol, std::string_view meaning, int value) {
+  return value == 1 ? Sym(1.0) : terms.input(symbol, meaning, value, sources::run_file);
+}
+
+Sym TermBuilder::derived_degree(std::string_view symbol, std::string_view meaning, Sym formula, int value) {
+  if (value == 1) return Sym(1.0);
+  if (terms.has(symbol) && terms.find(symbol)->value == value) return of(symbol, symbol);
+  return derived(symbol, unused(std::string(symbol)), meaning, "", formula, value, grid);
+}
+
+Sym TermBuilder::data_degree() {
+  const Parallel& parallel = run.parallel;
+  const Sym gpus = terms.input("G", "GPUs (num_gpus)", run.num_gpus, sources::run_file);
+  const Sym others = degree("t", "tensor parallel (parallel.tensor)", parallel.tensor) *
+                     degree("c", "context parallel (parallel.context)", parallel.context) *
+                     degree("p", "pipeline stages", parallel.pipeline);
+  return derived_degree("D", "data parallel (parallel.data)", gpus / others, parallel.data);
+}
+
+Sym TermBuilder::ranks_of(GroupKind group, int size) {
+  if (size <= 1) return Sym(static_cast<double>(size));
+  const Parallel& parallel = run.parallel;
+  if (group == GroupKind::data && size == parallel.dense_replicas()) {
+    const Sym c = degree("c", "context parallel (parallel.context)", parallel.context);
+    return derived_degree("N", "ranks that hold the same weights: data x context", data_degree() * c, size);
+  }
+  if (group == GroupKind::expert_data && size == parallel.expert_replicas()) {
+    const Sym gpus = terms.input("G", "GPUs (num_gpus)", run.num_gpus, sources::run_file);
+    const Sym others = degree("p", "pipeline stages", parallel.pipeline) *
+                       degree("e", "expert parallel (parallel.expert)", parallel.expert) *
+                       degree("x", "expert tensor parallel (parallel.expert_tensor)", parallel.expert_tensor);
+    return derived_degree("N_e", "ranks that hold the same experts", gpus / others, size);
+  }
+  if (group == GroupKind::data || group == GroupKind::expert_data) {
+    if (size == parallel.shard_group) {
+      return terms.input("S", "ranks of a shard set (parallel.shard_group)", size, sources::run_file);
+    }
+    const int all = group == GroupKind::data ? parallel.dense_replicas() : parallel.expert_replicas();
+    if (parallel.shard_group > 1 && size * parallel.shard_group == all) {
+      return derived_degree("R", "shard sets that hold the same weights",
+                            ranks_of(group, all) / ranks_of(group, parallel.shard_group), size);
+    }
+  }
+  if (group == GroupKind::embedding || (group == GroupKind::pipeline && size != run.parallel.pipeline)) {
+    return terms.input("holders", "ranks that hold the same weights twice: sums of their gradients", size,
+                       sources::run_file);
+  }
+  return terms.input(size_symbol(group), fmt::format("ranks of a {} group", name(group)), size, sources::run_file);
+}
+
+Sym TermBuilder::data_bytes(const Payload& payload, std::size_t rank) {
+  const StateRule& rule = w.rule;
+  const StageTerms& stage = stages[rank];
+  const Symbols<Sym> v = symbols(symbols_for(run, run.model.kinds.front()), sources::config);
+  const Sym cut = payload.cut > 1 ? ranks_of(GroupKind::data, payload.cut) : Sym(1.0);
+  return payload_bytes<Sym>(payload, data_volumes<Sym>(rule, run.training, stage.dense),
+                            data_volumes<Sym>(rule, run.training, stage.expert),
+                            embedding_gradient<Sym>(rule, v.V, v.t, v.h), cut);
+}
+
+/// What people ask for by its name, whether a formula of this run has it or not.
+void TermBuilder::add_run() {
+  const Parallel& parallel = run.parallel;
+  const auto input = [this](std::string_view symbol, std::string_view meaning, int value) {
+    terms.input(symbol, meaning, value, sources::run_file);
+  };
+  input("G", "GPUs (num_gpus)", run.num_gpus);
+  input("t", "tensor parallel (parallel.tensor)", parallel.tensor);
+  input("c", "context parallel (parallel.context)", parallel.context);
+  input("p", "pipeline stages", parallel.pipeline);
+  if (run.model.has_experts()) {
+    input("e", "expert parallel (parallel.expert)", parallel.expert);
+    input("x", "expert tensor parallel (parallel.expert_tensor)", parallel.expert_tensor);
+    named_degree("N_e", GroupKind::expert_data, parallel.expert_replicas());
+  }
+  named_degree("D", GroupKind::data, parallel.data);
+  named_degree("N", GroupKind::data, parallel.dense_replicas());
+  Rates rates(*this);
+  rates.peak(run.training.precision);
+  rates.hbm();
+  rates.links({2, 2, Scope::intra_node});
+  rates.nic();
+}
+
+void TermBuilder::named_degree(std::string_view symbol, GroupKind group, int value) {
+  if (value == 1) {
+    leaf(symbol, std::string(symbol),
+         group == GroupKind::data ? "data-parallel ranks" : "ranks that hold the same experts", "", 1, grid);
+  } else if (symbol == "D") {
+    data_degree();
+  } else {
+    ranks_of(group, value);
+  }
+}
+
 std::unique_ptr<Terms> terms_of(const Run& run, EstimateWorkspace& w, const Estimate& estimate) {
   auto terms = std::make_unique<Terms>();
   TermBuilder builder(run, w, estimate, *terms);
+  builder.add_run();
   builder.add_layers();
   builder.add_stages();
   builder.add_memory();
+  builder.add_pass_times();
+  builder.add_layer_collectives();
+  builder.add_data_times();
+  builder.add_sends();
   builder.add_communication();
+  builder.add_stage_times();
+  builder.add_optimizer_and_offload();
   builder.add_pipeline_and_time();
   builder.add_model();
   builder.add_throughput();

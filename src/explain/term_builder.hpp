@@ -1,6 +1,7 @@
 // What the families of terms share: the run, its symbols, and the units that stages are made of.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "shardplan/explain/terms.hpp"
 #include "shardplan/physics/layer_inputs.hpp"
 #include "shardplan/physics/state_formula.hpp"
+#include "shardplan/plan/data_volumes.hpp"
 
 namespace shardplan::explain {
 
@@ -22,6 +24,12 @@ struct UnitTerms {
   Sym saved, kept, checkpoint;
   StateElements<Sym> dense, expert;  ///< trained, frozen, quantised and adapter elements
   Sym forward, backward, recompute;  ///< seconds, communication apart
+  Sym gemm, attention;               ///< of them, all three
+  Sym exposed_forward, exposed_backward;
+  struct CollectiveTimes {
+    Sym time, exposed;
+  };
+  std::array<CollectiveTimes, collective_count> collectives{};
 };
 
 /// Layers in a row of one chunk that share everything.
@@ -36,11 +44,16 @@ struct ChunkTerms {
   std::vector<Group> groups;  ///< layers, then what stands at the ends
   Sym kept;
   Sym live;
+  Sym forward, backward;  ///< of one microbatch, with what the passes wait for
 };
 
 struct StageTerms {
   std::vector<ChunkTerms> chunks;
   StateElements<Sym> dense, expert;
+  Sym forward, backward;  ///< of one microbatch through all chunks
+  Sym data_exposed;
+  Sym compute, recompute, gemm, attention, exposed, bubble;        ///< of a step
+  std::array<Sym, names_of<GroupKind>.size()> exposed_by_group{};  ///< of a step
 };
 
 class TermBuilder {
@@ -57,13 +70,51 @@ class TermBuilder {
   std::vector<StageTerms> stages;
 
   // One family each, in this order: later ones use the symbols of earlier ones.
+  void add_run();
+  void named_degree(std::string_view symbol, GroupKind group, int value);
   void add_layers();
+  void add_mtp();
   void add_stages();
   void add_memory();
   void add_communication();
   void add_pipeline_and_time();
+  void add_stage_times();
+  void add_exposed_by_group();
+  void add_bubble_fractions(Sym bubble, Sym step);
+  void add_pass_times();
+  void add_layer_collectives();
+  void add_data_times();
+  void add_sends();
+  void add_optimizer_and_offload();
   void add_throughput();
   void add_model();
+  struct TokenTerms {
+    Sym total, score, causal, more;
+  };
+  TokenTerms token_terms(Sym s);
+
+  // Times of one unit, after its bytes and FLOP.
+  void add_layer_times(UnitTerms& unit, const LayerKind& kind, bool layer_recomputed, double causal_share);
+  void add_end_times(UnitTerms& unit, const Symbols<Sym>& v, const LossBytes& loss);
+
+  /// Time and exposed time of one kind of collective of a stage; returns the exposed time.
+  Sym add_collective(std::string_view word, GroupKind group, int stage, Sym time, Sym exposed, double time_s,
+                     double exposed_s);
+
+  /// Microbatches that pass each chunk of a rank; what the host needs for one.
+  Sym microbatches();
+  Sym host_work();
+  Sym stage_count();
+  /// Data-parallel ranks: GPUs over the other degrees.
+  Sym data_degree();
+  Sym mean_of(std::string_view symbol, std::string_view address, std::string_view meaning, Sym StageTerms::*part,
+              double value, std::string_view source, Sym more = Sym());
+  /// Ranks of a group, or of a shard set or its replicas: derived degrees have formulas.
+  Sym ranks_of(GroupKind group, int size);
+  Sym degree(std::string_view symbol, std::string_view meaning, int value);
+  Sym derived_degree(std::string_view symbol, std::string_view meaning, Sym formula, int value);
+  /// What a data-parallel call of a stage carries.
+  Sym data_bytes(const Payload& payload, std::size_t rank);
 
   /// Symbols of the papers with the run's values; degrees of 1 are plain numbers.
   Symbols<Sym> symbols(const Symbols<double>& v, std::string_view config);
@@ -76,6 +127,15 @@ class TermBuilder {
   /// The formula where it gives the value, else the value with what is looked up.
   Sym add_checked(std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit,
                   Sym formula, double value, std::string_view source);
+  /// A formula that follows the code: it gives the value to rounding. What does not is noted in Terms::unexplained.
+  Sym derived(std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit,
+              Sym formula, double value, std::string_view source, std::vector<std::string> parts = {});
+  /// The address, with a number behind it where it is taken.
+  std::string unused(std::string address) const;
+  /// The symbol of a term that is there.
+  Sym of(std::string_view symbol, std::string_view address);
+  /// The same where its value may be 0 and has to be seen.
+  Sym kept(std::string_view symbol, std::string_view address);
   /// Terms whose formulas give these bytes rounded up, as the estimate does.
   Sym whole_bytes(Sym x);
   /// To the nearest.
@@ -96,7 +156,7 @@ inline constexpr std::string_view ring = "Patarasuk, Yuan 2009, doi:10.1016/j.jp
 inline constexpr std::string_view palm = "arXiv:2204.02311 appendix B";
 inline constexpr std::string_view operators_list = "sum over the operators of include/shardplan/physics";
 inline constexpr std::string_view timing =
-    "measured tables of configs/measured, constants of configs/timing/constants.json";
+    "src/physics/timing.cpp, src/plan; each rate and constant below it names its table or file";
 inline constexpr std::string_view sum = "sum of its parts";
 }  // namespace sources
 

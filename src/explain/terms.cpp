@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -10,7 +11,7 @@ namespace shardplan::explain {
 namespace {
 
 /// Heads of columns and rows of the estimate, and what people type.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 44> words = {{
+constexpr auto words = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"param", "memory.parameters"},
     {"grad", "memory.gradients"},
     {"optim", "memory.optimizer"},
@@ -45,7 +46,40 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 44> words = 
     {"mfu_6n", "throughput.mfu_6n"},
     {"recompute", "time.recompute"},
     {"attention", "time.attention"},
-    {"states", "memory.parameters"},
+    {"states", "memory.states"},
+    {"peak", "memory.peak"},
+    {"peak_memory", "memory.peak"},
+    {"max_memory_allocated", "memory.allocated"},
+    {"max_memory_reserved", "memory.reserved"},
+    {"bytes_per_parameter", "memory.bytes_per_parameter"},
+    {"price", "throughput.price_per_1e12_tokens"},
+    {"cost", "throughput.price_per_1e12_tokens"},
+    {"gpu_hours", "throughput.gpu_hours_per_1e12_tokens"},
+    {"bubble_fraction", "pipeline.bubble_fraction"},
+    {"ideal_bubble", "pipeline.ideal_bubble_fraction"},
+    {"microbatches", "pipeline.num_microbatches"},
+    {"links", "link"},
+    {"nvlink", "link"},
+    {"infiniband", "nic"},
+    {"flops", "peak_rate"},
+    {"peak_flops", "peak_rate"},
+    {"hbm", "HBM"},
+    {"tp", "t"},
+    {"tensor", "t"},
+    {"parallel.tensor", "t"},
+    {"pp", "p"},
+    {"parallel.pipeline", "p"},
+    {"cp", "c"},
+    {"context_parallel", "c"},
+    {"parallel.context", "c"},
+    {"ep", "e"},
+    {"parallel.expert", "e"},
+    {"etp", "x"},
+    {"parallel.expert_tensor", "x"},
+    {"dp", "D"},
+    {"data", "D"},
+    {"parallel.data", "D"},
+    {"expert_data", "N_e"},
     {"exposed", "time.communication_exposed"},
     {"tp exchange", "time.exposed.tensor"},
     {"pp send", "time.exposed.pipeline"},
@@ -55,7 +89,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 44> words = 
     {"edp exchange", "time.exposed.expert_data"},
     {"tied weights", "time.exposed.embedding"},
     {"etp exchange", "time.exposed.expert_tensor"},
-}};
+});
 
 std::string canonical(std::string_view typed) {
   std::string path(typed.substr(0, typed.find('@')));
@@ -82,6 +116,11 @@ std::string canonical(std::string_view typed) {
 
 }  // namespace
 
+void Terms::relate(std::string_view address, std::vector<std::string> related) {
+  const auto at = by_address_.find(address);
+  if (at != by_address_.end()) terms_[at->second].related = std::move(related);
+}
+
 const Term* Terms::find(std::string_view address) const {
   const auto exact = by_address_.find(address);
   if (exact != by_address_.end()) return &terms_[exact->second];
@@ -94,6 +133,14 @@ const Term* Terms::find(std::string_view address) const {
     if (!typed.empty() && on_stage != by_address_.end() && on_stage->first.rfind(typed + "@", 0) == 0) {
       return &terms_[on_stage->second];
     }
+  }
+  // A layer or an operator alone: its forward pass.
+  const auto pass = by_address_.find(typed.substr(0, at) + ".forward" + typed.substr(at));
+  if (at > 0 && pass != by_address_.end()) return &terms_[pass->second];
+  if (typed.find(' ') != std::string::npos) {  // as the page has it: "bytes per parameter"
+    std::string joined = typed;
+    std::replace(joined.begin(), joined.end(), ' ', '_');
+    return find(joined);
   }
   for (const std::string_view unit : {"_bytes", "_s", "_tflops_per_gpu"}) {
     const std::string path = typed.substr(0, at);
@@ -116,16 +163,39 @@ Sym Terms::input(std::string_view symbol, std::string_view meaning, double value
   std::string name(symbol);
   for (int i = 2;; ++i) {
     const auto known = inputs_.find(name);
-    if (known == inputs_.end()) break;
-    if (known->second.value() == value) return known->second;
+    if (known == inputs_.end() && !has(name)) break;
+    if (known != inputs_.end() && known->second.value() == value) return known->second;
     name = fmt::format("{}_{}", symbol, i);
   }
-  Term term{name, std::string(meaning), std::string(unit), std::string(source), value, Sym(value), {}};
+  Term term{name, std::string(meaning), std::string(unit), std::string(source), value, Sym(value), {}, {}};
   by_address_.emplace(name, terms_.size());
   terms_.push_back(term);
   const Sym result = expressions_.kept_symbol({name, term.meaning, term.unit, name, term.source, value});
   inputs_.emplace(name, result);
   return result;
+}
+
+std::vector<std::string> Terms::beside(const Term& term) const {
+  std::vector<std::string> found = term.related;
+  const std::size_t dot = term.address.rfind('.');
+  constexpr std::array<std::string_view, 5> of_units = {"layers.", "embedding.", "final_norm.", "head.", "mtp."};
+  const auto of_unit = [&](std::string_view prefix) { return term.address.rfind(prefix, 0) == 0; };
+  if (std::none_of(of_units.begin(), of_units.end(), of_unit)) return found;
+  const std::string stem = term.address.substr(0, dot + 1);
+  for (auto each = by_address_.lower_bound(stem); each != by_address_.end(); ++each) {
+    if (each->first.rfind(stem, 0) != 0) break;
+    if (each->first != term.address && each->first.find('.', stem.size()) == std::string::npos) {
+      found.push_back(each->first);
+    }
+  }
+  return found;
+}
+
+std::string_view Terms::meant(std::string_view typed) {
+  for (const auto& [word, address] : words) {
+    if (typed == word) return address;
+  }
+  return {};
 }
 
 void Terms::alias(std::string_view other, std::string_view address) {
@@ -179,6 +249,9 @@ Explanation explain_term(const Terms& terms, const Term& term) {
     }
   }
   out.sources.push_back(term.source);
+  std::string beside;
+  for (const std::string& address : terms.beside(term)) beside += (beside.empty() ? "" : "  ") + address;
+  if (!beside.empty()) out.remarks.push_back({"beside", beside});
   return out;
 }
 

@@ -80,24 +80,10 @@ void write_result(JsonWriter& out, std::string_view rule, std::size_t index, con
   out.end_object();
 }
 
-std::string number_text(double value) {
-  std::string text = std::to_string(value);
-  while (text.find('.') != std::string::npos && (text.back() == '0' || text.back() == '.')) {
-    const bool point = text.back() == '.';
-    text.pop_back();
-    if (point) break;
-  }
-  return text;
-}
-
-std::string message_of(const CheckedRun& run, const plan::Verdict& verdict) {
-  std::string text;
-  if (verdict.requirement == plan::Requirement::fits) {
-    text = run.over;
-  } else {
-    text = std::string(name(verdict.requirement)) + ": " + number_text(verdict.actual) +
-           (plan::is_minimum(verdict.requirement) ? " is below " : " is above ") + number_text(verdict.limit);
-  }
+std::string message_of(const CheckedRun& run, const plan::Checked& checked) {
+  const plan::Requirement requirement = checked.verdict.requirement;
+  std::string text =
+      requirement == plan::Requirement::fits ? run.over : std::string(name(requirement)) + ": " + checked.sentence;
   if (!run.fix.empty()) text += "; try " + run.fix + " (" + run.fix_effect + ")";
   return text;
 }
@@ -115,7 +101,7 @@ void write_results(JsonWriter& out, const CheckedRun& run) {
     const plan::Verdict& verdict = checked.verdict;
     if (verdict.holds) continue;
     write_result(out, name(verdict.requirement), static_cast<std::size_t>(verdict.requirement),
-                 message_of(run, verdict), run.path, checked.line, checked.column);
+                 message_of(run, checked), run.path, checked.line, checked.column);
   }
 }
 

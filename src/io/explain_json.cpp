@@ -121,9 +121,10 @@ std::string addresses_json(const explain::Terms& terms, std::string_view version
   return json.str() + "\n";
 }
 
-std::string topics_json(std::string_view version) {
+std::string topics_json(std::string_view version, std::span<const explain::Topic* const> topics) {
   std::vector<std::string> items;
-  for (const explain::Topic& topic : explain::topics()) {
+  for (const explain::Topic* const each : topics) {
+    const explain::Topic& topic = *each;
     nlohmann::ordered_json item;
     item["name"] = std::string(topic.name);
     item["section"] = std::string(topic.section);
@@ -135,6 +136,7 @@ std::string topics_json(std::string_view version) {
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     item["aliases"] = std::move(aliases);
+    item["notes"] = explain::places_of(topic);
     items.push_back(item.dump());
   }
   return list_json("topics", version, items);

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "shardplan/core/utf8.hpp"
 #include "shardplan/io/json_text.hpp"
 
 namespace shardplan::io {
@@ -31,28 +32,6 @@ std::optional<unsigned> hex4(std::string_view digits) {
 
 constexpr bool is_high_surrogate(unsigned code) { return code >= 0xD800 && code <= 0xDBFF; }
 constexpr bool is_low_surrogate(unsigned code) { return code >= 0xDC00 && code <= 0xDFFF; }
-
-/// Length of the UTF-8 character that starts here, 0 when it is none (overlong forms and surrogates included).
-std::size_t utf8_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<std::uint8_t>(text[i]) : std::uint8_t{0};
-  };
-  const auto continues = [&](std::size_t i) { return i < text.size() && continues_character(text[i]); };
-  const std::uint8_t b = byte(at);
-  if (b < 0x80) return 1;
-  if (b >= 0xC2 && b <= 0xDF) return continues(at + 1) ? 2 : 0;
-  if (b >= 0xE0 && b <= 0xEF) {
-    const std::uint8_t second = byte(at + 1);
-    if ((b == 0xE0 && second < 0xA0) || (b == 0xED && second > 0x9F)) return 0;
-    return continues(at + 1) && continues(at + 2) ? 3 : 0;
-  }
-  if (b >= 0xF0 && b <= 0xF4) {
-    const std::uint8_t second = byte(at + 1);
-    if ((b == 0xF0 && second < 0x90) || (b == 0xF4 && second > 0x8F)) return 0;
-    return continues(at + 1) && continues(at + 2) && continues(at + 3) ? 4 : 0;
-  }
-  return 0;
-}
 
 struct Key {
   std::string text;

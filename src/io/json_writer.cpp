@@ -5,20 +5,28 @@
 #include <cmath>
 #include <iterator>
 
+#include "shardplan/core/utf8.hpp"
+
 namespace shardplan::io {
 namespace {
 
-/// Escapes what JSON demands. Text is UTF-8 already: readers refuse anything else.
+/// Escapes what JSON demands. What files hold is UTF-8, readers refuse anything else; their names may not be.
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';
-  for (const char letter : text) {
+  std::size_t at = 0;
+  for (; at < text.size(); ++at) {
+    const char letter = text[at];
     if (letter == '"' || letter == '\\') {
       out += '\\';
       out += letter;
     } else if (static_cast<unsigned char>(letter) < 0x20U) {
       fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(letter));
-    } else {
+    } else if (static_cast<unsigned char>(letter) < 0x80U) {
       out += letter;
+    } else {
+      const std::size_t length = utf8_length(text, at);
+      out += length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(at, length);
+      if (length > 0) at += length - 1;
     }
   }
   out += '"';

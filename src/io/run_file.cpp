@@ -450,6 +450,8 @@ bool looks_like_run(const JsonText& text) {
   if (text.value == nullptr || !text.value->is_object()) return false;
   const FileKind kind = kind_of(*text.value);
   if (kind != FileKind::unknown) return kind == FileKind::run;
+  // A run that lacks its model, or misspells it, still has something of a run.
+  if (text.value->contains("cluster") || text.value->contains("require")) return true;
   const auto schema = text.value->find("$schema");
   return schema != text.value->end() && schema->is_string() &&
          schema->get_ref<const std::string&>().find("run.schema.json") != std::string::npos;

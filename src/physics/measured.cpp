@@ -68,6 +68,8 @@ std::string measured_gpus() {
   return names;
 }
 
+std::string_view measured_gpu(int table) noexcept { return at(table).gpu; }
+
 bool has_gemm_table(int table) noexcept { return table != no_table && at(table).gemm != nullptr; }
 bool has_collective_table(int table) noexcept { return table != no_table && at(table).collectives != nullptr; }
 

@@ -5,34 +5,13 @@
 
 #include "shardplan/physics/fold.hpp"
 #include "shardplan/physics/measured.hpp"
+#include "shardplan/physics/timing_parts.hpp"
 
 namespace shardplan {
+
+using namespace timing_constants;
+
 namespace {
-
-constexpr double elementwise_bandwidth_share = 0.8;
-constexpr double launch_s = 3e-6;
-constexpr double window_tile = 128;            // keys of a flash kernel's tile
-constexpr double half_rate_bytes = 2.0e6;      // message at which NVLink reaches half of that
-constexpr double small_message_bytes = 65536;  // bytes of it hardly matter beside the start of a collective
-constexpr double inter_node_step_s = 40e-6;    // start-up of a pass over nodes, per log2(nodes)
-
-/// The 16-bit (or fp32) rate that attention scores, router and the like run at.
-double plain_peak(const Gpu& gpu, Precision precision) noexcept {
-  const bool narrow = precision == Precision::fp8 || precision == Precision::nvfp4;
-  return gpu.peak(narrow ? Precision::bf16 : precision);
-}
-
-/// "flash" runs what the stack's release ran; flash-v1 and flash-v3 say it themselves.
-const AttentionEfficiency& flash_efficiency(const Gpu& gpu, const Training& training) noexcept {
-  const FlashKernel kernel = training.attention == AttentionKernel::flash_v1   ? FlashKernel::v1
-                             : training.attention == AttentionKernel::flash_v3 ? FlashKernel::v3
-                                                                               : training.stack.flash;
-  if (kernel == FlashKernel::v1) return gpu.attention_v1;
-  return kernel == FlashKernel::v3 ? gpu.attention_v3 : gpu.attention;
-}
-
-// A ring step's output is read in 16 bit and added to the fp32 sum, which is read and written.
-constexpr double merged_bytes = 2 + 4 + 4;
 
 double tile_waves(double tiles, double processors, double quantisation) noexcept {
   const double waves = tiles / processors;
@@ -40,6 +19,19 @@ double tile_waves(double tiles, double processors, double quantisation) noexcept
 }
 
 }  // namespace
+
+double plain_peak(const Gpu& gpu, Precision precision) noexcept {
+  const bool narrow = precision == Precision::fp8 || precision == Precision::nvfp4;
+  return gpu.peak(narrow ? Precision::bf16 : precision);
+}
+
+const AttentionEfficiency& flash_efficiency(const Gpu& gpu, const Training& training) noexcept {
+  const FlashKernel kernel = training.attention == AttentionKernel::flash_v1   ? FlashKernel::v1
+                             : training.attention == AttentionKernel::flash_v3 ? FlashKernel::v3
+                                                                               : training.stack.flash;
+  if (kernel == FlashKernel::v1) return gpu.attention_v1;
+  return kernel == FlashKernel::v3 ? gpu.attention_v3 : gpu.attention;
+}
 
 double attention_shape_share(const Gpu& gpu, double s0, double head_dim, double length, double heads) noexcept {
   const double ramp = length / (length + s0);
@@ -64,8 +56,6 @@ namespace {
 double tile_seconds(const Gpu& gpu, double peak, double width, double m, double n, double k, double batch) noexcept {
   const GemmEfficiency& efficiency = gpu.gemm;
   const double processors = gpu.multiprocessors > 0 ? gpu.multiprocessors : 108;
-  constexpr double tile_rows[3] = {256, 128, 64};
-  constexpr double tile_share[3] = {1.0, 0.97, 0.93};
   double best = 0;
   for (int i = 0; i < 3; ++i) {
     const double tiles = batch * std::ceil(m / tile_rows[i]) * std::ceil(n / 128);
@@ -88,18 +78,14 @@ double table_seconds(const Gpu& gpu, double peak, double m, double n, double k, 
   const double depth = std::clamp(k, least_measured_size, most_measured_columns);
   const bool inside = rows == m && columns == n && depth == k;
   if (inside) {
-    const double wide = padded(m, 1024), high = padded(n, 4096);
+    const double wide = padded(m, padded_rows_below), high = padded(n, padded_columns_below);
     return 2 * batch * wide * high * k / (peak * measured_gemm_share(gpu.gemm.table, wide, high, k));
   }
   const double edge = 2 * rows * columns * depth / (peak * measured_gemm_share(gpu.gemm.table, rows, columns, depth));
   return edge * tile_seconds(gpu, peak, 2, m, n, k, batch) / tile_seconds(gpu, peak, 2, rows, columns, depth, 1);
 }
 
-/// How a narrow product runs against a 16-bit one of the same shape.
-struct NarrowRate {
-  double speed_up = 1;
-  double cast_bytes = 0;  ///< HBM traffic per element of each product's inputs
-};
+}  // namespace
 
 NarrowRate narrow_rate(const Gpu& gpu, const Training& training, double plain) noexcept {
   const StackTiming& timing = training.stack.timing;
@@ -113,8 +99,6 @@ NarrowRate narrow_rate(const Gpu& gpu, const Training& training, double plain) n
     default: return {ratio, 5};
   }
 }
-
-}  // namespace
 
 double gemm_seconds(const Gpu& gpu, Precision precision, double m, double n, double k, double batch) noexcept {
   if (m <= 0 || n <= 0 || k <= 0 || batch <= 0) return 0;
@@ -176,34 +160,38 @@ double collective_seconds(const Cluster& cluster, Collective op, const RankGroup
   return seconds;
 }
 
+ProductRate product_rate(const Run& run, const Operator<double>& op) noexcept {
+  const Gpu& gpu = run.cluster.gpu;
+  const Training& training = run.training;
+  const bool is_narrow = training.precision == Precision::fp8 || training.precision == Precision::nvfp4;
+  // Head, router and attention scores stay in 16 bit.
+  const bool plain = op.part == Part::router || op.part == Part::head;
+  ProductRate rate;
+  rate.precision = training.precision;
+  if (is_narrow) rate.precision = gpu.peak(Precision::bf16) > 0 ? Precision::bf16 : Precision::fp16;
+  if (is_narrow && !plain) rate.narrow = narrow_rate(gpu, training, gpu.peak(rate.precision));
+  if (op.kind == OperatorKind::grouped_gemm) rate.share = training.stack.timing.grouped_product_share;
+  return rate;
+}
+
 namespace {
 
 /// The three products of one operator, in the precision that it runs in.
 class Products {
  public:
-  Products(const Run& run, const Operator<double>& op) noexcept : gpu_(run.cluster.gpu), batch_(op.batch) {
-    const Training& training = run.training;
-    const bool is_narrow = training.precision == Precision::fp8 || training.precision == Precision::nvfp4;
-    // Head, router and attention scores stay in 16 bit.
-    const bool plain = op.part == Part::router || op.part == Part::head;
-    precision_ = training.precision;
-    if (is_narrow) precision_ = gpu_.peak(Precision::bf16) > 0 ? Precision::bf16 : Precision::fp16;
-    if (is_narrow && !plain) narrow_ = narrow_rate(gpu_, training, gpu_.peak(precision_));
-    if (op.kind == OperatorKind::grouped_gemm) share_ = training.stack.timing.grouped_product_share;
-  }
+  Products(const Run& run, const Operator<double>& op) noexcept
+      : gpu_(run.cluster.gpu), rate_(product_rate(run, op)), batch_(op.batch) {}
 
   double seconds(double m, double n, double k) const noexcept {
-    const double product = gemm_seconds(gpu_, precision_, m, n, k, batch_) / (narrow_.speed_up * share_);
-    if (narrow_.cast_bytes <= 0) return product;
-    return product + narrow_.cast_bytes * batch_ * m * k / (elementwise_bandwidth_share * gpu_.memory_bandwidth);
+    const double product = gemm_seconds(gpu_, rate_.precision, m, n, k, batch_) / (rate_.narrow.speed_up * rate_.share);
+    if (rate_.narrow.cast_bytes <= 0) return product;
+    return product + rate_.narrow.cast_bytes * batch_ * m * k / (elementwise_bandwidth_share * gpu_.memory_bandwidth);
   }
 
  private:
   const Gpu& gpu_;
-  Precision precision_ = Precision::bf16;
-  NarrowRate narrow_;
+  ProductRate rate_;
   double batch_ = 1;
-  double share_ = 1;
 };
 
 }  // namespace
@@ -304,24 +292,24 @@ const Operator<double>* last_rerun(const Run& run, const OperatorList<double>& l
 
 }  // namespace
 
+Reruns::Reruns(const Run& run, const OperatorList<double>& list, bool layer_recomputed) noexcept
+    : recompute_(run.training.recompute), layer_(layer_recomputed), stop_(last_rerun(run, list)) {}
+
+bool Reruns::next(const Operator<double>& op) noexcept {
+  if (!layer_) return is_recomputed(op, recompute_);
+  if (recompute_.mode != RecomputeMode::ops) return &op < stop_;
+  if (op.kind == OperatorKind::attention) return false;
+  const bool is_product = op.kind == OperatorKind::gemm || op.kind == OperatorKind::grouped_gemm;
+  return !is_product || product_++ % 2 == 1;
+}
+
 UnitTime unit_seconds(const Run& run, const OperatorList<double>& list, double causal_share,
                       bool layer_recomputed) noexcept {
   UnitTime unit;
-  int product = 0;
-  const Operator<double>* const stop = last_rerun(run, list);
+  Reruns reruns(run, list, layer_recomputed);
   for (const Operator<double>& op : list.operators) {
     const OperatorTime time = operator_seconds(run, op, causal_share);
-    bool again = layer_recomputed;
-    if (layer_recomputed && run.training.recompute.mode == RecomputeMode::ops) {
-      again = op.kind == OperatorKind::attention                                       ? false
-              : op.kind == OperatorKind::gemm || op.kind == OperatorKind::grouped_gemm ? product++ % 2 == 1
-                                                                                       : true;
-    } else if (layer_recomputed) {
-      again = &op < stop;
-    } else {
-      again = is_recomputed(op, run.training.recompute);
-    }
-    const double recompute = again ? time.forward_s : 0;
+    const double recompute = reruns.next(op) ? time.forward_s : 0;
     const double backward = time.input_gradient_s + time.weight_gradient_s;
     unit.forward_s += time.forward_s;
     unit.backward_s += backward;

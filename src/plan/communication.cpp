@@ -3,13 +3,13 @@
 #include <cmath>
 
 #include "shardplan/physics/layer_inputs.hpp"
-#include "shardplan/plan/data_calls.hpp"
+#include "shardplan/plan/step_rules.hpp"
 
 namespace shardplan {
-namespace {
 
-// Share of a microbatch's work that once-a-step traffic can hide behind (timing.md section 5, fitted).
-constexpr double hidden_behind_pass = 0.6;
+using namespace step_constants;
+
+namespace {
 
 std::int64_t whole(double value) noexcept { return std::llround(value); }
 
@@ -53,9 +53,13 @@ double exposed_seconds(const Run& run, const EstimateWorkspace& w, std::size_t r
   return seconds;
 }
 
+}  // namespace
+
 bool in_each_pass(const DataCall& call) noexcept {
   return call.hides == Hides::behind_each_forward || call.hides == Hides::behind_each_backward;
 }
+
+namespace {
 
 /// Per-layer traffic of all microbatches' forward or backward passes: it shares the links, so it hides as one. What
 /// runs beside compute takes multiprocessors and HBM from it.
@@ -74,8 +78,8 @@ void hide_in_passes(const Run& run, double compute_s, Hides pass, DataCalls& cal
   }
 }
 
-/// Fills in what each call of a rank takes and what of it the step waits for. A rank that is done before the others
-/// reduces while they finish, one that starts after them gathers while they begin: of both only the rest is waited for.
+}  // namespace
+
 void cost_calls(const Run& run, const EstimateWorkspace& w, std::size_t rank, DataCalls& calls) noexcept {
   double reduce = 0, gather = 0;
   for (DataCall& call : calls) {
@@ -98,7 +102,6 @@ void cost_calls(const Run& run, const EstimateWorkspace& w, std::size_t rank, Da
   }
 }
 
-/// Messages that one rank sends to its pipeline neighbours for one microbatch.
 double boundary_sends(const EstimateWorkspace& w, int rank) noexcept {
   const schedule::Shape& shape = w.spec.shape;
   if (shape.p <= 1) return 0;
@@ -131,6 +134,8 @@ GroupKind group_of(CollectiveName name) noexcept {
     default: return GroupKind::expert_tensor;
   }
 }
+
+namespace {
 
 Collective op_of(CollectiveName name) noexcept {
   switch (name) {
@@ -247,7 +252,7 @@ void estimate_communication(const Run& run, EstimateWorkspace& w, Estimate& out)
     Stage& stage = w.stages[i];
     DataCalls calls;
     stage_calls(run, w, stage, calls);
-    stage.data_exposed_s = 0;
+    stage.data_s = stage.data_exposed_s = 0;
     stage.exposed_by_group_s.fill(0);
     for (std::size_t k = 0; k < collective_count; ++k) {
       const std::size_t group = static_cast<std::size_t>(group_of(static_cast<CollectiveName>(k)));
@@ -255,6 +260,7 @@ void estimate_communication(const Run& run, EstimateWorkspace& w, Estimate& out)
     }
     cost_calls(run, w, i, calls);
     for (const DataCall& call : calls) {
+      stage.data_s += call.seconds;
       stage.data_exposed_s += call.exposed;
       stage.exposed_by_group_s[static_cast<std::size_t>(call.group)] += call.exposed;
     }

@@ -4,16 +4,12 @@
 #include <cmath>
 
 #include "shardplan/physics/layer_inputs.hpp"
-#include "shardplan/plan/workspace.hpp"
+#include "shardplan/plan/step_rules.hpp"
 
 namespace shardplan {
-namespace {
 
-constexpr double host_memory_bandwidth = 200e9;  // bytes/s of a node, where the cluster does not say
-constexpr double offload_hidden = 0.8;           // of the compute, that weights and activations can cross PCIe beside
-constexpr double cpu_adam_bytes = 28;  // read and written per parameter: gradient, master, moments, new weight
+using namespace step_constants;
 
-/// Elements that this rank's optimizer steps over.
 double stepped(const EstimateWorkspace& w, const Stage& stage) noexcept {
   if (w.optimizer->form == StateForm::block_coordinate && stage.weights.dense.adapters <= 0) {
     return stage.largest_layer / w.rule.optimizer_shards;
@@ -23,29 +19,27 @@ double stepped(const EstimateWorkspace& w, const Stage& stage) noexcept {
   return dense / w.rule.optimizer_shards + expert / w.rule.expert_optimizer_shards;
 }
 
-/// Bytes that stepping one parameter moves through HBM, its moments apart: the gradient, the master copy, the weight.
-double moved_bytes(double weight, double gradient, double master) noexcept {
-  // An fp32 master copy is the weight; what holds the rest of its bits, or is no copy, is read beside the weight.
-  return gradient + 2 * master + (master >= 4 ? weight : 2 * weight);
-}
-
-/// Bytes that this optimizer moves over those of AdamW with fp32 moments on the same weights and gradients, which is
-/// what a stack's constant was measured with.
-double moved_of_adamw(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
-  constexpr double fp32_moments = 8;
+SteppedBytes stepped_bytes(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
   const Training& training = run.training;
   const bool adapters = training.peft.active();
   const double weight = adapters ? w.rule.adapter_parameter_bytes : w.rule.parameter_bytes;
-  const double gradient = bytes_of(training.grad_dtype);
-  const double master = adapters ? w.rule.adapter_master_bytes : w.rule.master_bytes;
   const DType type = adapters ? training.peft.adapter_dtype : training.param_dtype;
   const double elements = stepped(w, stage);
-  double moments = adapters ? w.rule.adapter_moment_bytes : w.rule.moment_bytes;
-  if (w.optimizer->per_tensor() && elements > 0) moments = stage.states.moments / elements;
-  const bool copies = w.optimizer->master == MasterCopy::framework ? master > 0 : type != DType::fp32;
-  const double adamw = moved_bytes(weight, gradient, copies ? 4 : 0) + 2 * fp32_moments;
-  return (moved_bytes(weight, gradient, master) + 2 * moments) / adamw;
+  SteppedBytes bytes;
+  bytes.gradient = bytes_of(training.grad_dtype);
+  bytes.master = adapters ? w.rule.adapter_master_bytes : w.rule.master_bytes;
+  bytes.moments = adapters ? w.rule.adapter_moment_bytes : w.rule.moment_bytes;
+  if (w.optimizer->per_tensor() && elements > 0) bytes.moments = stage.states.moments / elements;
+  // An fp32 master copy is the weight; what holds the rest of its bits, or is no copy, is read beside the weight.
+  const auto written = [weight](double master) { return master >= 4 ? weight : 2 * weight; };
+  const bool copies = w.optimizer->master == MasterCopy::framework ? bytes.master > 0 : type != DType::fp32;
+  bytes.adamw_master = copies ? 4 : 0;
+  bytes.weight = written(bytes.master);
+  bytes.adamw_weight = written(bytes.adamw_master);
+  return bytes;
 }
+
+namespace {
 
 /// Products of the update, dealt out among the ranks that share the states; a matrix is on one of them.
 double shared_step_seconds(const EstimateWorkspace& w, const MatrixStepTime& time) noexcept {
@@ -53,13 +47,16 @@ double shared_step_seconds(const EstimateWorkspace& w, const MatrixStepTime& tim
   return std::max(shared, time.largest_s);
 }
 
+}  // namespace
+
 double optimizer_seconds(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
   if (stage.weights.trained() <= 0) return 0;
   const StackTiming& timing = run.training.stack.timing;
   const double fraction = std::max(
       0.0, run.training.offload.optimizer == OffloadDevice::none ? 1.0 : 1.0 - run.training.offload.optimizer_fraction);
+  const SteppedBytes each = stepped_bytes(run, w, stage);
   const double bytes =
-      timing.optimizer_bytes_per_parameter * moved_of_adamw(run, w, stage) * stepped(w, stage) * fraction;
+      timing.optimizer_bytes_per_parameter * (each.moved() / each.adamw()) * stepped(w, stage) * fraction;
   return memory_seconds(run.cluster.gpu, bytes) + fraction * shared_step_seconds(w, stage.total.matrix_step) +
          timing.optimizer_fixed_s;
 }
@@ -69,23 +66,14 @@ double pcie_bandwidth(const Cluster& cluster) noexcept {
   return cluster.gpu.pcie_bandwidth > 0 ? cluster.gpu.pcie_bandwidth : 25e9;
 }
 
-/// Pages that the card has no room for at the peak leave it and come back each step.
 double paged_out(const Run& run, const Stage& stage, const StageEstimate& memory, double capacity) noexcept {
   if (run.training.offload.optimizer != OffloadDevice::none) return 0;
   const double room = capacity - static_cast<double>(memory.reserved_bytes + memory.peak().framework);
   return std::max(0.0, stage.states.paged - std::max(0.0, room));
 }
 
-/// What offloading moves on one rank in a step, and how long that takes.
-struct OffloadWork {
-  OffloadEstimate moved;
-  double gradients_s = 0;  ///< gradients to the host, beside the backward pass
-};
-
 double nvme_bandwidth(const Host& host) noexcept { return host.nvme_bandwidth > 0 ? host.nvme_bandwidth : 25e9; }
 
-/// ZeRO-Offload (arXiv:2101.06840): gradients go down, the CPU steps, new weights come up. ZeRO-Infinity
-/// (arXiv:2104.07857): states cross NVMe both ways each step, weights are read for both passes of each microbatch.
 OffloadWork offload_work(const Run& run, const EstimateWorkspace& w, std::size_t rank) noexcept {
   const Stage& stage = w.stages[rank];
   const Offload& offload = run.training.offload;
@@ -134,11 +122,12 @@ OffloadWork offload_work(const Run& run, const EstimateWorkspace& w, std::size_t
   return work;
 }
 
-/// What of it the step waits for: gradients hide behind half of the compute, weights and activations behind most of it.
 double offload_seconds(const OffloadWork& work, double compute_s) noexcept {
   return std::max(0.0, work.gradients_s - compute_s / 2) + work.moved.step_s +
          std::max(0.0, work.moved.passes_s - offload_hidden * compute_s);
 }
+
+namespace {
 
 /// The share around the estimate that four of five measured steps lie in, by BandClass: known and mixtures from the
 /// steps that the constants were fitted to, the others from sources that a fit had left out (docs/validation.md).
@@ -187,7 +176,11 @@ void estimate_time(const Run& run, const EstimateWorkspace& w, Estimate& out) no
     time.exposed_by_group_s[static_cast<std::size_t>(GroupKind::pipeline)] += w.simulated.exposed_p2p[i] / ranks;
     time.bubble_s += std::max(0.0, w.simulated.idle[i] - w.simulated.exposed_p2p[i]) / ranks;
     // Every stage waits for the slowest one's tail.
-    data_exposed = std::max(data_exposed, stage.data_exposed_s);
+    if (stage.data_exposed_s > data_exposed || i == 0) {
+      data_exposed = stage.data_exposed_s;
+      time.data_exposed_stage = static_cast<int>(i);
+      time.data_hidden_s = std::max(0.0, stage.data_s - stage.data_exposed_s);
+    }
     optimizer = std::max(optimizer, optimizer_seconds(run, w, stage));
     OffloadWork work = offload_work(run, w, i);
     const double paged = paged_out(run, stage, out.stages[i], static_cast<double>(out.capacity_bytes));

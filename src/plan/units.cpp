@@ -3,10 +3,11 @@
 #include <cmath>
 
 #include "shardplan/physics/layer_inputs.hpp"
-#include "shardplan/plan/workspace.hpp"
+#include "shardplan/plan/step_rules.hpp"
 
 namespace shardplan {
-namespace {
+
+using namespace step_constants;
 
 bool covered_by_modules(const Recompute& recompute, Covered covered) noexcept {
   if (recompute.mode != RecomputeMode::modules) return false;
@@ -14,6 +15,8 @@ bool covered_by_modules(const Recompute& recompute, Covered covered) noexcept {
   if (covered == Covered::mlp) return (recompute.modules & recompute_mlp) != 0;
   return false;
 }
+
+namespace {
 
 /// What of a call's time the pass waits for.
 double exposed_share(const Run& run, const LayerCollective<double>& call, double seconds, double hides_behind_s,
@@ -42,11 +45,6 @@ double distinct_node_share(const RankGroup& group, double top_k) noexcept {
   const double nodes = std::ceil(static_cast<double>(group.size) / group.per_domain);
   return std::min(1.0, (1 - std::pow(1 - 1 / nodes, top_k)) * nodes / top_k);
 }
-
-// Such a dispatcher's share of the NIC's line rate: 43 to 58 GB/s measured over 50 GB/s (DeepEP, README).
-constexpr double node_aware_efficiency = 0.9;
-// fp8 runs dispatch one byte an element and combine two.
-constexpr double fp8_dispatch_share = 0.75;
 
 void fold_collectives(const Run& run, const Topology& topology, const OperatorList<double>& list, bool layer_recomputed,
                       double top_k, Unit& unit) noexcept {

@@ -38,7 +38,9 @@ void add_suite(std::string& out, const CheckedRun& run, Units units) {
     std::string all;
     for (const Diagnostic& problem : run.problems) {
       const std::string place = place_text(plan::place_of(run, problem), problem.line, problem.column);
-      all += fmt::format("{}: {}\n", place, problem_text(problem));
+      // The place is there already.
+      const Diagnostic plain{problem.file, problem.pointer, problem.message, problem.way_out, 0, 0};
+      all += fmt::format("{}: {}\n", place, problem_text(plain));
     }
     out += fmt::format("      <error type=\"input\" message=\"{}\">{}</error>\n    </testcase>\n",
                        xml_text(problem_text(run.problems.front())), xml_text(all));

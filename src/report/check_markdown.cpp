@@ -71,6 +71,7 @@ std::string relative_change(const std::string& now_text, double now, const doubl
 }
 
 std::string changes_text(const CheckedRun& run, Units units) {
+  if (run.unknown_baseline) return "baseline: its file is no legal run";
   if (!run.baseline) return "baseline: none, the run is new";
   const Figures& now = run.figures;
   const Figures& before = *run.baseline;
@@ -133,7 +134,8 @@ std::string check_markdown(std::span<const CheckedRun> runs, const Style& style,
     }
     const std::string failures = failures_of(run, units);
     const bool is_new = run.compared && before == nullptr && run.status != CheckStatus::error;
-    const std::string last = is_new && failures.empty() ? "new" : failures;
+    const std::string_view news = !is_new ? "" : run.unknown_baseline ? "no baseline: it is no legal run" : "new";
+    const std::string last = fmt::format("{}{}{}", news, news.empty() || failures.empty() ? "" : "<br>", failures);
     out += last.empty() ? " |\n" : fmt::format(" {} |\n", last);
   }
   if (std::any_of(runs.begin(), runs.end(), [](const CheckedRun& run) { return run.compared; })) {

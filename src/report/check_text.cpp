@@ -173,13 +173,17 @@ std::string check_text(std::span<const CheckedRun> runs, const Style& style, boo
 }
 
 std::string check_csv(std::span<const CheckedRun> runs) {
-  std::string out = "path,status,requirement,limit,actual,holds,fix\n";
+  std::string out = "path,status,requirement,limit,actual,holds,fix,problem\n";
   for (const CheckedRun& run : runs) {
     const std::string path = csv_field(run.path);
-    if (run.requirements.empty()) out += fmt::format("{},{},,,,,\n", path, name(run.status));
+    for (const Diagnostic& problem : run.problems) {
+      out += fmt::format("{},{},,,,,,{}\n", path, name(run.status), csv_field(problem_text(problem)));
+    }
+    // Nothing is required of it.
+    if (run.requirements.empty() && run.problems.empty()) out += fmt::format("{},{},,,,,,\n", path, name(run.status));
     for (const Checked& checked : run.requirements) {
       const plan::Verdict& verdict = checked.verdict;
-      out += fmt::format("{},{},{},{},{},{},{}\n", path, name(run.status), name(verdict.requirement), verdict.limit,
+      out += fmt::format("{},{},{},{},{},{},{},\n", path, name(run.status), name(verdict.requirement), verdict.limit,
                          verdict.actual, verdict.holds ? "true" : "false", csv_field(run.fix));
     }
   }

@@ -98,6 +98,15 @@ std::vector<Text> communication_section(const Run& run, const Estimate& estimate
   if (estimate.stages.size() > 1) head += fmt::format(", {} {}", stage_word(run), estimate.communication_stage);
   std::vector<Text> lines = section_head(head, "communication", options);
   append(lines, table.lines(options.style.width));
+  const TimeEstimate& time = estimate.time;
+  if (run.parallel.pipeline > 1 && time.data_exposed_stage != estimate.communication_stage &&
+      time.data_hidden_s + time.exposed_by_group_s[static_cast<std::size_t>(GroupKind::data)] > 0) {
+    const std::string text = fmt::format(
+        "data: the step waits for {} {}'s, see --explain time.communication_exposed.data; with @{} other addresses "
+        "are that {}'s too",
+        stage_word(run), time.data_exposed_stage, time.data_exposed_stage, stage_word(run));
+    append(lines, wrap(Text(text, Role::dim), static_cast<std::size_t>(std::max(options.style.width, 1)), 2));
+  }
   return lines;
 }
 
@@ -107,7 +116,7 @@ std::vector<Text> operators_section(const Run& run, const EstimateDetail& detail
   std::vector<Text> lines =
       section_head(fmt::format("Operators of one layer, one GPU, one microbatch ({} x {} tokens)",
                                count_text(run.training.micro_batch_size), count_text(run.training.seq_length)),
-                   "layers", options);
+                   "operators", options);
   for (const LayerDetail& layer : detail.layers) {
     const std::string which = layer.count == 1
                                   ? fmt::format("layer {}", layer.first)

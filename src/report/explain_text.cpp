@@ -44,7 +44,10 @@ std::string round_number(double value) {
 
 /// "p = 4 pipeline stages"; numbers as they go into the formula.
 std::string symbol_text(const ExplainedSymbol& symbol) {
-  const std::string round = round_number(symbol.value);
+  std::string round = round_number(symbol.value);
+  if (round.empty() && symbol.unit.empty() && symbol.value >= 1e5) {
+    round = value_text(std::nearbyint(symbol.value), "");  // as a count; the line below has every digit
+  }
   std::string text =
       fmt::format("{} = {}", symbol.symbol,
                   round.empty() ? value_text(symbol.value, symbol.unit == "B" ? "" : symbol.unit) : round);
@@ -89,8 +92,8 @@ std::vector<Text> card_lines(const Explanation& card, int width) {
     if (!card.note.empty()) add_line(lines, "", note, width);
   }
   if (!card.symbols.empty()) {
-    std::string where;
-    for (const ExplainedSymbol& symbol : card.symbols) where += (where.empty() ? "" : ", ") + symbol_text(symbol);
+    std::string where = card.run.empty() ? "" : card.run + ": ";
+    for (std::size_t i = 0; i < card.symbols.size(); ++i) where += (i == 0 ? "" : ", ") + symbol_text(card.symbols[i]);
     add_line(lines, "where", Text(where), width);
   }
   if (!card.substitution.empty() && card.substitution != card.formula) {
@@ -139,6 +142,9 @@ std::vector<Text> term_lines(const Explanation& term, int width) {
                    Text(parts[i]->address, Role::heading),
                width);
     }
+  }
+  for (const explain::Remark& remark : term.remarks) {
+    add_line(lines, remark.label, Text(remark.text, Role::dim), width);
   }
   add_line(lines, "source", Text(joined(term.sources), Role::dim), width);
   return lines;

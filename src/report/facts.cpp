@@ -39,7 +39,12 @@ std::string exchange_note(const Run& run, const Estimate& estimate, GroupKind gr
     if (!note.empty()) note += ", ";
     note += text;
   };
-  const double hidden = hidden_s(estimate, group);
+  // All wait for the data-parallel traffic of one stage; the rows of --detail may be another's.
+  const bool of_data = group == GroupKind::data;
+  const double hidden = of_data ? estimate.time.data_hidden_s : hidden_s(estimate, group);
+  if (of_data && estimate.stages.size() > 1 && run.parallel.pipeline > 1) {
+    add(fmt::format("{} {}'s", stage_word(run), estimate.time.data_exposed_stage));
+  }
   const bool sharding = group == GroupKind::data || group == GroupKind::expert_data;
   if (group == GroupKind::tensor && !run.training.overlap.tp) {
     add("not overlapped (overlap.tp off)");
@@ -218,9 +223,9 @@ std::vector<TimeRow> time_rows(const Run& run, const Estimate& estimate) {
   const double other = time.communication_exposed_s - exposed;
   if (other > 1e-9 * time.step_s) losses.push_back({"other exchange", other, ""});
   if (time.bubble_s > 0 || run.parallel.pipeline > 1) {
-    losses.push_back(
-        {"bubble", time.bubble_s,
-         fmt::format("{} ideal{}", percent_text(estimate.pipeline.ideal_bubble_fraction), imbalance_note(estimate))});
+    losses.push_back({"bubble", time.bubble_s,
+                      fmt::format("{} of makespan: {} ideal{}", percent_text(estimate.pipeline.bubble_fraction),
+                                  percent_text(estimate.pipeline.ideal_bubble_fraction), imbalance_note(estimate))});
   }
   if (time.offload_s > 0) losses.push_back({"offload", time.offload_s, offload_note(run, estimate)});
   if (time.optimizer_s > 0) losses.push_back({"optimizer", time.optimizer_s, ""});

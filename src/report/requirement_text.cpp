@@ -46,7 +46,9 @@ int usual_decimals(Requirement requirement, double value) {
 /// A limit as somebody wrote it: "4", "38", "0.5".
 std::string plain_number(double value) {
   const std::string text = fmt::format("{:.10g}", value);
-  return text.find('e') == std::string::npos && value >= 10'000 ? fixed_text(value, 0) : text;
+  if (text.find('e') != std::string::npos || value < 10'000) return text;
+  const std::size_t point = text.find('.');
+  return fixed_text(value, point == std::string::npos ? 0 : static_cast<int>(text.size() - point - 1));
 }
 
 }  // namespace

@@ -1,1 +1,1 @@
-target_sources(shardplan PRIVATE search_plot.cpp search_tables.cpp search_text.cpp solve_text.cpp)
+target_sources(shardplan PRIVATE search_plot.cpp search_rules.cpp search_tables.cpp search_text.cpp solve_text.cpp)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shardplan/plan/search_report.hpp"
@@ -19,6 +20,9 @@ bool is_tight_row(const plan::SearchRow& row) noexcept;
 
 /// "optimizer=cpu,activations=cpu"; empty for none.
 std::string offload_words(const Offload& offload);
+
+/// What a rule refuses, after a count: "73 expert parallelism of a model without experts".
+std::string_view rule_words(plan::Rule rule);
 
 /// CSV: every field, plain numbers.
 Table search_data_table();

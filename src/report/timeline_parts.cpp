@@ -78,7 +78,9 @@ double stages_held(const schedule::StepView& step, std::size_t rank) {
 
 std::string summary_of(const schedule::StepView& step, const TimelineOptions& options) {
   const schedule::PipelineResult& result = step.result;
-  std::string line = "bubble " + percent_text(result.bubble_of_total());
+  const bool sends = std::any_of(result.exposed_p2p.begin(), result.exposed_p2p.end(), [](double s) { return s > 0; });
+  std::string line =
+      fmt::format("bubble {} of makespan{}", percent_text(result.bubble_of_total()), sends ? " with sends" : "");
   if (const auto formula = bubble_formula(step.spec)) line += " = " + *formula;
   line += " | makespan " + time_text(result.makespan, options);
   line += " | in flight";

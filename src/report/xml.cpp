@@ -1,10 +1,12 @@
 #include "xml.hpp"
 
+#include "shardplan/core/utf8.hpp"
+
 namespace shardplan::report {
 
 std::string xml_text(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : as_utf8(text)) {
     switch (c) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;

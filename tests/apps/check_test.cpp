@@ -1,4 +1,6 @@
 // What check promises: the fix passes, files are found, statuses hold, 1,000 files are read.
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -152,6 +154,73 @@ TEST_CASE("files, folders and patterns") {
   CHECK(of({base + "/nothing.json"}).paths.size() == 1);  // reading it says what is wrong
 }
 
+TEST_CASE("what cannot be looked into is no pass, what is left out is named") {
+  const test::TemporaryFolder folder;
+  const std::string base = folder.path();
+  folder.write("good.json", test::run_text(R"({"parallel": {"fsdp": "full_shard"}})"));
+  std::filesystem::create_directories(base + "/other/sub");
+  folder.write("other/UPPER.JSON", "{");
+  folder.write("other/cluster.json", R"({"gpu": "H100-SXM-80GB", "gpus_per_node": 8})");
+  folder.write("other/misspelt.json", R"({"modle": "llama-3.1-8b", "cluster": "dgx-h100"})");
+  folder.write("other/nothing.json", "{}");
+  std::filesystem::create_symlink(base + "/nowhere.json", base + "/other/dangling.json");
+  std::filesystem::create_directory_symlink(base + "/other/sub", base + "/other/link");
+  using Names = std::vector<std::string>;
+  const auto other = shardplan::cli::check_files({base + "/other"});
+  CHECK(names(other, base) == Names{"other/UPPER.JSON", "other/dangling.json", "other/misspelt.json"});
+  REQUIRE(other.notes.size() == 2);
+  CHECK_THAT(other.notes[0],
+             test::Contains("2 JSON files") && test::Contains("cluster.json") && test::Contains("nothing.json"));
+  CHECK_THAT(other.notes[1], test::Contains("link"));
+  CHECK(check({base}).status == 2);
+  // Who is root looks into everything.
+  std::filesystem::permissions(base + "/other", std::filesystem::perms::none);
+  const bool closed = std::filesystem::status(base + "/other").permissions() == std::filesystem::perms::none &&
+                      access((base + "/other").c_str(), R_OK) != 0;
+  const auto all = shardplan::cli::check_files({base});
+  if (closed) {
+    CHECK(names(all, base) == Names{"good.json"});
+    CHECK(all.problems.size() == 1);
+  }
+  std::filesystem::permissions(base + "/other", std::filesystem::perms::owner_all);
+}
+
+TEST_CASE("braces are alternatives, and what follows two dashes is a file") {
+  const test::TemporaryFolder folder;
+  const std::string base = folder.path();
+  for (const char* const name : {"ab.json", "ac.json", "d.json", "-lead.json"})
+    folder.write(name, test::run_text("{}"));
+  using Names = std::vector<std::string>;
+  const auto of = [&](const std::string& word) {
+    return names(shardplan::cli::check_files({base + "/" + word}), base);
+  };
+  CHECK(of("{a{b,c},d}.json") == Names{"ab.json", "ac.json", "d.json"});
+  CHECK(of("{d,x}*.json") == Names{"d.json"});
+  CHECK(shardplan::cli::check_files({base + "/{x,y}.json"}).problems.size() == 1);
+  const test::ProcessResult dashed =
+      test::run_process({SHARDPLAN_BINARY, "check", "--json", "--", "-lead.json"}, {}, base);
+  CAPTURE(dashed.err);
+  CHECK(json::parse(dashed.out)["files"][0]["path"] == "-lead.json");
+}
+
+TEST_CASE("a file's name may be no UTF-8, its report is") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("bad\xff.json", test::run_text("{}"));
+  const std::string path = json::parse(check({file, "--json"}).out)["files"][0]["path"];
+  CHECK_THAT(path, test::Contains("bad\xEF\xBF\xBD.json"));
+  CHECK_THAT(check({file, "--format", "junit"}).out, !test::Contains("\xff"));
+}
+
+TEST_CASE("a fix names the typed flag that gives way, and what it costs") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("run.json", test::run_text(R"({"num_gpus": 1, "training":
+      {"micro_batch_size": 4, "seq_length": 4096, "peft": {"rank": 16}}, "require": {"min_headroom_gib": 20}})"));
+  const test::ProcessResult before = check({file, "--mbs", "16", "--gbs", "64"});
+  CAPTURE(before.out, before.err);
+  CHECK_THAT(before.out, test::Contains("for --mbs 16"));
+  CHECK_THAT(before.out, test::Contains("slower"));
+}
+
 TEST_CASE("a baseline is a folder, an earlier answer or one run") {
   const test::TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() + "/before");
@@ -178,6 +247,21 @@ TEST_CASE("a baseline is a folder, an earlier answer or one run") {
   const json completed =
       json::parse(check({now, "--cluster", "dgx-h100", "--baseline", folder.path() + "/before", "--json"}).out);
   CHECK(completed["files"][0]["baseline"] == completed["files"][0]["figures"]);
+  // The ends of paths: another checkout, seen from outside of this one.
+  std::filesystem::create_directories(folder.path() + "/new/runs");
+  std::filesystem::create_directories(folder.path() + "/old/runs");
+  const std::string moved = folder.write("new/runs/a.json", test::run_text(R"({"parallel": {"fsdp": "full_shard"}})"));
+  folder.write("old/runs/a.json", test::run_text(R"({"parallel": {"fsdp": "full_shard"}})"));
+  const json ends = json::parse(check({moved, "--baseline", folder.path() + "/old", "--json"}).out);
+  CHECK(ends["files"][0]["baseline"] == ends["files"][0]["figures"]);
+  const test::ProcessResult nowhere = check({moved, "--baseline", folder.path() + "/new/runs/nothing", "--json"});
+  CHECK(nowhere.status == 2);
+  std::filesystem::create_directories(folder.path() + "/empty");
+  CHECK_THAT(check({moved, "--baseline", folder.path() + "/empty"}).err, test::Contains("has none of these runs"));
+  folder.write("old/runs/a.json", "{");
+  const test::ProcessResult broken = check({moved, "--baseline", folder.path() + "/old"});
+  CHECK_THAT(broken.err, test::Contains("no legal run"));
+  CHECK_THAT(broken.out, !test::Contains("the run is new"));
   CHECK(check({now, "--baseline", folder.path() + "/none"}).status == 2);
   const std::string wrong = folder.write("wrong.json", R"({"schema": "shardplan/check/v1", "files": 3})");
   CHECK(check({now, "--baseline", wrong}).status == 2);

@@ -35,6 +35,7 @@ const std::vector<Row> rows = {
     {"1.2", "explain activations " + a_json, {"143.13 MiB a layer", "11.18 GiB"}},
     {"2.1", "explain ddp", {"16 B", "2 B of autocast copies"}},
     {"2.2", "explain ring-allreduce", {"13.63 GB", "2 (N-1)/N"}},
+    {"2.2", "explain bucketing", {"226 buckets"}},
     {"3.1", "explain zero", {"112 GB; N = 8: stage 1 38.5, stage 2 26.25, stage 3 14 GB", "19.04 GiB"}},
     {"3.2", "explain offload", {"26 GB", "39%", "8,192"}},
     {"3.3", "explain infinity", {"960 s"}},
@@ -47,9 +48,9 @@ const std::vector<Row> rows = {
     {"6.2", "explain bubble", {"15.8%", "57 exactly", "3.6%"}},
     {"7", "estimate " + a_json, {"TP8+SP PP4 DP4"}},
     {"8.1", "explain lora", {"41,943,040", "0.52%", "167,772,160"}},
-    {"8.2", "explain qlora", {"4.127", "3.35 GiB"}},
+    {"8.2", "explain qlora", {"4.127", "3.35 GiB", "backward dequantises W again"}},
     {"8.3", "explain rslora", {"8", "alpha / r = 2"}},
-    {"9.1", "explain flash-attention", {"37.8 MB", "1107 MB"}},
+    {"9.1", "explain flash-attention", {"56.7 MB", "37.8 MB", "1107 MB"}},
     {"9.2", "explain flash-versions", {"50 to 73%"}},
     {"9.3", "explain flash-versions", {"TMA", "pingpong"}},
     {"10.1", "explain bf16", {"65504", "57344", "448"}},
@@ -62,9 +63,9 @@ const std::vector<Row> rows = {
     {"Q4", "explain online-softmax", {"1.5032"}},
     {"Q5", "explain lora --let r=8", {"20,971,520"}},
     {"Q6", "explain nf4", {"0.72296", "-0.69619", "-0.09105"}},
-    {"Q7", "list dtypes", {"65504"}},
+    {"Q7", "explain fp16", {"max 65504", "least 6.0e-08", "max 3.3895e+38"}},
     {"Q8", "explain grad-accum", {"optimizer steps"}},
-    {"Q9", "explain gpu-count", {"1129 GB", "14 GPUs at least"}},
+    {"Q9", "explain gpu-count", {"1129 GB", "= 1120 GB", "14 GPUs at least"}},
     {"Q10", "explain checkpointing", {"0.63 GiB", "was 11.18 GiB"}},
     {"Q11", "explain ring-allreduce", {"36 us", "12.3 ms"}},
     {"Q12", "explain sequence-parallel", {"224 MiB", "one more all-gather"}},
@@ -107,11 +108,14 @@ TEST_CASE("every section and question has a line in docs/interview.md with a com
     REQUIRE(found != commands.end());
     CHECK_FALSE(found->second.empty());
     CHECK(std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.where == where; }));
+    const std::vector<const explain::Topic*> meant = explain::find_topics(where);
+    CHECK_FALSE(meant.empty());
     for (const std::string& command : found->second) {
       if (command.rfind("explain ", 0) != 0) continue;
       const std::string topic = command.substr(8, command.find(' ', 8) - 8);
       CAPTURE(topic);
-      CHECK(explain::find_topic(topic) != nullptr);
+      REQUIRE(explain::find_topic(topic) != nullptr);
+      CHECK(std::find(meant.begin(), meant.end(), explain::find_topic(topic)) != meant.end());
     }
   }
 }
@@ -154,6 +158,14 @@ std::string terms_table(const std::string& title, const std::string& json) {
     text += fmt::format("| `{}` | `{}` | {} |\n", term.address, escaped(explain::explain_term(*terms, term).formula),
                         escaped(term.source));
   }
+  text +=
+      "\nSymbols that are inputs, with this run's values:\n\n| symbol | value | what it is |\n| --- | ---: | --- |\n";
+  for (const explain::Term& term : terms->all()) {
+    const bool is_input = term.address.find_first_of(".@") == std::string::npos;
+    if (!is_input) continue;
+    text += fmt::format("| `{}` | {} | {} |\n", term.address, explain::value_text(term.value, term.unit),
+                        escaped(term.meaning));
+  }
   return text + "\n";
 }
 
@@ -163,8 +175,9 @@ std::string physics_document() {
       "(SHARDPLAN_UPDATE=1\n"
       "rewrites it): the formulas below are those that the code evaluates. First what each number of an estimate is "
       "made of,\n"
-      "for three runs, then every card of `shardplan explain --all`. Symbols: `shardplan estimate RUN.json --explain "
-      "h`.\n\n";
+      "for three runs, then every card of `shardplan explain --all`. Other symbols are terms of the table: `P` of "
+      "`x.trained`, `bytes` of\n`x.call_bytes`, `call` of `x.call`; `P_2` is the second `P` of its formula. "
+      "`--explain` of a\nterm names the address of each.\n\n";
   text += terms_table("Terms: Llama-3.1-70B, Megatron-LM, TP8 PP4 DP4", test::read_file(source + "/" + a_json));
   text += terms_table("Terms: Mixtral-8x7B", test::read_file(source + "/configs/runs/mixtral-8x7b-64xh100.json"));
   text += terms_table("Terms: Llama-3.1-8B, LoRA, FSDP",

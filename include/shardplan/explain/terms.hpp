@@ -22,8 +22,9 @@ struct Term {
   std::string unit;
   std::string source;
   double value = 0;
-  Sym formula;                     ///< a plain number: an input, or a look-up that no formula gives
-  std::vector<std::string> parts;  ///< addresses of the addends, where the formula is written in other symbols
+  Sym formula;                       ///< a plain number: an input, or a look-up that no formula gives
+  std::vector<std::string> parts;    ///< addresses of the addends, where the formula is written in other symbols
+  std::vector<std::string> related;  ///< addresses that readers look for next: what divides it
 };
 
 class Terms {
@@ -31,8 +32,19 @@ class Terms {
   /// The term of an address: exact, a column's head ("activ@0"), with the JSON's units or as "memory.stages.0.x";
   /// without "@stage" the stage that the estimate names, else the first that has it. nullptr: there is none.
   const Term* find(std::string_view address) const;
+  /// Notes what readers of a term look for next.
+  void relate(std::string_view address, std::vector<std::string> related);
+  /// Addresses to look at beside a term: what divides it, an operator's other numbers.
+  std::vector<std::string> beside(const Term& term) const;
+  /// The address that a word stands for, whether this estimate has it or not; empty: none.
+  static std::string_view meant(std::string_view typed);
+  /// Whether this very address is taken.
+  bool has(std::string_view address) const { return by_address_.find(address) != by_address_.end(); }
 
   const std::deque<Term>& all() const noexcept { return terms_; }
+  /// Addresses whose formula did not give the estimate's value; they show the value alone. Empty but for defects.
+  const std::vector<std::string>& unexplained() const noexcept { return unexplained_; }
+  void note_unexplained(std::string address) { unexplained_.push_back(std::move(address)); }
   Expressions& expressions() noexcept { return expressions_; }
 
   /// Adds a term and returns the symbol that stands for it in other formulas (the number 0 where it is 0).
@@ -45,6 +57,7 @@ class Terms {
 
  private:
   Expressions expressions_;
+  std::vector<std::string> unexplained_;
   std::deque<Term> terms_;
   std::map<std::string, std::size_t, std::less<>> by_address_;
   std::map<std::string, Sym, std::less<>> inputs_;

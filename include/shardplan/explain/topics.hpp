@@ -18,6 +18,7 @@ namespace shardplan::explain {
 enum class Example : std::uint8_t {
   pretraining,  ///< Llama-3.1-70B on 128 H100: TP8 PP4 DP4
   fine_tuning,  ///< Llama-3.1-8B with QLoRA on one RTX 4090
+  none,         ///< worked on small numbers, whatever the run
 };
 
 class Card;
@@ -34,25 +35,64 @@ struct Topic {
 /// Every topic, in the order of the sections.
 std::span<const Topic> topics();
 
-/// By name or alias, case ignored, spaces as dashes; nullptr: there is none.
+/// By name or alias, case, dashes and spaces ignored; nullptr: there is none.
 const Topic* find_topic(std::string_view word);
+
+/// What a word may mean: the topic of that name, those of a section or question of the notes ("6.2", "section 6",
+/// "Q7"), of a heading in the notes' Chinese, of a section of the list, of a tool. None: the word is unknown.
+std::vector<const Topic*> find_topics(std::string_view word);
+
+/// Sections and questions of the notes that a topic answers: "6.2", "3.1 Q1".
+std::string places_of(const Topic& topic);
 
 /// What a card is made from.
 struct TopicInput {
   const Run* run = nullptr;
   bool stated = false;                                 ///< the run is the user's own, not the example
   std::vector<std::pair<std::string, double>> values;  ///< --let: other values for the card's symbols
+  std::string word;      ///< what was asked for, where an alias names one of several ("zero-3", "fp16")
+  std::string run_name;  ///< of the run, as the card names it
+  std::string run_words = "configs/runs/llama-3.1-70b-128xh100.json";  ///< that give the run on a command line
 };
 
-/// The card. Values that no symbol of it takes are left in `unused`, where given.
-Explanation explain_topic(const Topic& topic, const TopicInput& input, std::vector<std::string>* unused = nullptr);
+/// What is wrong with a value given for a symbol: the rule that it breaks, and what would be legal.
+struct WrongValue {
+  std::string message;
+  std::string way_out;
+};
+
+/// What a card made of the values given.
+struct TopicCheck {
+  std::vector<std::string> unused;  ///< that no symbol of it takes
+  std::vector<WrongValue> wrong;    ///< that its symbol cannot have: the card shows the value that it had
+};
+
+Explanation explain_topic(const Topic& topic, const TopicInput& input, TopicCheck* check = nullptr);
+
+/// Values that a symbol can have.
+enum class Domain : std::uint8_t {
+  amount,    ///< from 0 on: bytes, seconds, rates
+  positive,  ///< above 0
+  count,     ///< whole, at least 1: degrees, microbatches, elements of a dimension
+  index,     ///< whole, from 0 on
+  fraction,  ///< 0 to 1
+  any        ///< finite
+};
 
 /// A card being written: symbols that --let may replace, and the run behind them.
 class Card {
  public:
   Card(const Topic& topic, const TopicInput& input);
 
-  Sym symbol(std::string_view name, std::string_view meaning, double value, std::string_view unit = {});
+  Sym symbol(std::string_view name, std::string_view meaning, double value, std::string_view unit = {},
+             Domain domain = Domain::amount);
+  Sym count(std::string_view name, std::string_view meaning, double value, std::string_view unit = {}) {
+    return symbol(name, meaning, value, unit, Domain::count);
+  }
+  /// A place among `below` ranks or stages.
+  Sym index(std::string_view name, std::string_view meaning, double value, double below);
+  /// A rule that values given must keep besides their domain.
+  void expect(bool holds, std::string_view name, std::string rule, std::string way_out);
   /// Symbols of a layer's formulas; --let may replace those that the card's formula has in the end.
   Symbols<Sym> layer(const Symbols<double>& numbers);
   /// An expression of the run's terms with --let in it.
@@ -66,24 +106,31 @@ class Card {
   void remark(std::string label, std::string text) { out.remarks.push_back({std::move(label), std::move(text)}); }
   void beware(std::string text) { out.beware = std::move(text); }
   void source(std::string text) { out.sources.push_back(std::move(text)); }
-  void next(std::string text) { out.next = std::move(text); }
+  /// A command to try; RUN.json stands for the card's run.
+  void next(std::string text);
+  /// Whose numbers these are, where not the run's.
+  void numbers(std::string whose) { out.run = std::move(whose); }
 
   const Run& run() const noexcept { return *input_.run; }
   bool stated() const noexcept { return input_.stated; }
+  std::string_view word() const noexcept { return input_.word; }
   const Estimate& estimate();
   const Terms& terms();
   /// Of another run: this one with something changed.
   const Terms& terms_of_variant(const Run& run);
   const EstimateWorkspace& workspace();
-  std::vector<std::string> unused() const;
+  TopicCheck check() const;
 
   Explanation out;
 
  private:
   void estimate_once();
   void without_fields();
+  /// The value given for a symbol where it is legal, else the symbol's own.
+  double given_or(std::string_view name, std::string_view meaning, double value, Domain domain);
 
   TopicInput input_;
+  std::vector<WrongValue> wrong_;
   Expressions expressions_;
   std::vector<std::string> names_;
   std::vector<std::pair<std::string, Sym>> layer_symbols_;

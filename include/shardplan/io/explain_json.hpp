@@ -9,7 +9,8 @@
 
 namespace shardplan::explain {
 class Terms;
-}
+struct Topic;
+}  // namespace shardplan::explain
 
 namespace shardplan::io {
 
@@ -22,7 +23,7 @@ std::string explain_all_json(std::span<const explain::Explanation> explanations,
 /// Every address of a run's estimate, in "addresses".
 std::string addresses_json(const explain::Terms& terms, std::string_view version);
 
-/// The topics as a list (schema shardplan/list/v1, kind "topics").
-std::string topics_json(std::string_view version);
+/// Topics as a list (schema shardplan/list/v1, kind "topics").
+std::string topics_json(std::string_view version, std::span<const explain::Topic* const> topics);
 
 }  // namespace shardplan::io

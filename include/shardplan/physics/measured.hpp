@@ -19,6 +19,9 @@ int measured_table(std::string_view gpu) noexcept;
 /// Every GPU that has tables, one text: "a100-sxm-80gb, b200 ...".
 std::string measured_gpus();
 
+/// Whose table it is: "h100-sxm-80gb".
+std::string_view measured_gpu(int table) noexcept;
+
 bool has_gemm_table(int table) noexcept;
 bool has_collective_table(int table) noexcept;
 

@@ -48,6 +48,7 @@ struct Checked {
   Verdict verdict;
   int line = 0;
   int column = 0;
+  std::string sentence;  ///< of one that is missed, with units: "MFU 42.7% < 50%"
 };
 
 struct CheckedRun {
@@ -57,7 +58,8 @@ struct CheckedRun {
   std::vector<Checked> requirements;
   Figures figures;
   std::optional<Figures> baseline;
-  bool compared = false;   ///< a baseline was asked for: without figures of it the run is new
+  bool unknown_baseline = false;  ///< the baseline has this run, but as a file that is no legal run
+  bool compared = false;          ///< a baseline was asked for: without figures of it the run is new
   std::string over;        ///< of a run that does not fit: "needs 87.9 of 79.65 GiB, 8.2 over (stage 0, backward)"
   std::string fix;         ///< flags that make it pass; empty where there are none, or none are needed
   std::string fix_effect;  ///< "frees 40.0 GiB"

@@ -127,6 +127,8 @@ struct TimeEstimate {
   double attention_s = 0;
   double other_compute_s = 0;
   std::array<double, 8> exposed_by_group_s{};  ///< by GroupKind
+  int data_exposed_stage = 0;                  ///< whose data-parallel traffic all stages wait for
+  double data_hidden_s = 0;                    ///< traffic of that stage that nobody waits for
 };
 
 /// What offloading and paging move on one GPU in a step, on the stage that waits longest for it.

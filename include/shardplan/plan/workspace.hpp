@@ -103,6 +103,7 @@ struct Stage {
   LayerTransient transient;  ///< of the layer with the largest one
   double forward_s = 0;      ///< one microbatch through all chunks, with exposed communication
   double backward_s = 0;
+  double data_s = 0;                           ///< data-parallel traffic of a step
   double data_exposed_s = 0;                   ///< data-parallel traffic that the step waits for
   std::array<double, 8> exposed_by_group_s{};  ///< of the step, by GroupKind; p2p apart
 };

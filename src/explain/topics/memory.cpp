@@ -10,10 +10,12 @@ void model_states(Card& c) {
   const bool own = c.stated();
   const bool adapted = own && c.run().training.peft.active();
   const StateRule rule = own ? c.workspace().rule : StateRule{};
-  const StateElements<Sym> elements = own ? whole_model(c) : StateElements<Sym>{c.symbol("P", "parameters", 7e9)};
+  const StateElements<Sym> elements =
+      own ? whole_model(c) : StateElements<Sym>{c.symbol("P", "parameters", 7e9, {}, Domain::positive)};
   const StateSums<Sym> sums =
       states_of(rule, width_symbols(c, rule), own ? *c.workspace().optimizer : adam(), elements, shared_by(1.0));
   const Sym total = sums.parameters + sums.gradients + sums.optimizer;
+  if (!own) c.numbers("the notes' 7B");
   const double P = elements.trained.value();
   c.title("memory of a model's states, before anything is sharded");
   c.collected(total, "B", gb(total.value()),
@@ -32,10 +34,11 @@ void model_states(Card& c) {
                                    other(18), other(16), other(8), other(18), other(10.03125)));
   }
   c.beware(
-      "not \"the memory needed\": activations, logits, buffers and the context come on top. A 7B model is rarely 7e9: "
-      "LLaMA-7B has 6,738,415,616 parameters, 107.8 GB = 100.4 GiB");
+      "not \"the memory needed\": activations, logits, buffers and the context come on top. LLaMA-7B has 6,738,415,616 "
+      "parameters: 107.8 GB = 100.4 GiB. Weights are an eighth (2 of 16 B, not 1/4), optimizer states six times them "
+      "(not 2-3)");
   c.source("Rajbhandari et al. 2019 (1910.02054) 3.1; Micikevicius et al. 2017 (1710.03740)");
-  c.next("shardplan estimate RUN.json --explain states.optimizer@0");
+  c.next("shardplan estimate RUN.json --explain optim");
 }
 
 namespace {
@@ -71,7 +74,7 @@ void activations(Card& c) {
                   "Without dropout, with flash and grouped queries the terms are others",
                   paper / 1048576, paper / formula.value()));
   c.source("Korthikanti et al. 2022 (2205.05198) 4; PyTorch autograd, measured to the byte");
-  c.next("shardplan estimate RUN.json --explain layers.dense.kept");
+  c.next(fmt::format("shardplan estimate RUN.json --explain {}", kept->address));
 }
 
 void checkpointing(Card& c) {
@@ -81,9 +84,9 @@ void checkpointing(Card& c) {
   const Term* const input = layer_term(c, "checkpoint");
   const Term* const all = layer_term(c, "saved");
   if (input == nullptr || all == nullptr) return;
-  const Sym L = c.symbol("L", "layers of the stage", e.stages[stage].layers);
+  const Sym L = c.count("L", "layers of the stage", e.stages[stage].layers);
   const Sym live =
-      c.symbol("live", "microbatches in flight", static_cast<double>(e.stages[stage].in_flight_microbatches));
+      c.count("live", "microbatches in flight", static_cast<double>(e.stages[stage].in_flight_microbatches));
   const Sym X = c.symbol("X", "a layer's input, 2sbh/t", input->value, "B");
   const Sym A = c.symbol("A", "all that a layer keeps", all->value, "B");
   c.title("full recomputation keeps each layer's input and makes one layer's activations again at a time");
@@ -116,8 +119,8 @@ void checkpointing(Card& c) {
                                100 * (with.time.step_s / without.time.step_s - 1)));
   c.remark("sqrt(L)", "Chen et al.: 64 layers keep 8 inputs and make 8 layers again: 16 layers' worth");
   c.beware(
-      "frameworks keep each layer's input: L, not sqrt(L). \"33%\" is a forward in three of FLOP: TP repeats its "
-      "exchange, frozen weights make it half");
+      "frameworks keep each layer's input: L, not sqrt(L). \"33%\" is a forward in three of FLOP; TP repeats its "
+      "exchange; frozen weights make it 2 of 4: 50%");
   c.source("Chen et al. 2016 (1604.06174); Korthikanti et al. 2022 (2205.05198) 5; measured");
   c.next("shardplan estimate RUN.json --recompute full");
 }
@@ -153,7 +156,8 @@ void transients(Card& c) {
   if (term == nullptr) return;
   const Sym formula = c.adopt(
       term->formula.node() == nullptr ? c.symbol("transient", "bytes at the peak", term->value, "B") : term->formula);
-  c.result(formula, "B", gib(formula.value()));
+  const bool at_loss = e.stages.back().peak_moment == Moment::loss;
+  c.result(formula, "B", gib(formula.value()), at_loss ? "the most that loss and head hold, and workspaces" : "");
   c.title(fmt::format("what the last stage holds for a while at its peak, {}", when));
   std::string moments;
   for (std::size_t i = 0; i < moment_count; ++i) {
@@ -164,7 +168,7 @@ void transients(Card& c) {
   c.remark("moments", moments);
   c.beware("a step's peak is its largest moment, not a sum: logits are gone when backward ends");
   c.source("PyTorch autograd, measured; docs/validation.md");
-  c.next(fmt::format("shardplan estimate RUN.json --explain {}", address));
+  c.next("shardplan estimate RUN.json --explain trans");
 }
 
 void reserved(Card& c) {

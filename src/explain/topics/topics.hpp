@@ -10,10 +10,15 @@
 
 namespace shardplan::explain {
 
-inline std::string gb(double bytes) { return fmt::format("{:.4g} GB", bytes / 1e9); }
+inline std::string gb(double bytes) {
+  if (bytes >= 1e13) return fmt::format("{} GB", fmt::group_digits(std::llround(bytes / 1e9)));
+  return fmt::format("{:.4g} GB", bytes / 1e9);
+}
 inline std::string gib(double bytes, int digits = 2) {
   const double steps = std::pow(10.0, digits);  // halves up, as the estimate rounds
-  return fmt::format("{:.{}f} GiB", std::floor(bytes / shardplan::gib * steps + 0.5) / steps, digits);
+  const double rounded = std::floor(bytes / shardplan::gib * steps + 0.5) / steps;
+  if (rounded >= 10000) return fmt::format("{} GiB", fmt::group_digits(std::llround(rounded)));
+  return fmt::format("{:.{}f} GiB", rounded, digits);
 }
 /// 7e9 as people write it; other numbers with commas.
 inline std::string short_number(double value) {
@@ -25,6 +30,17 @@ inline std::string short_number(double value) {
 }
 inline std::string percent(double fraction, int digits = 1) { return fmt::format("{:.{}f}%", 100 * fraction, digits); }
 inline std::string count(double value) { return fmt::format("{}", fmt::group_digits(std::llround(value))); }
+
+/// 120k, 3.42M: tokens/s.
+inline std::string rate_text(double rate) {
+  if (rate >= 1e6) return fmt::format("{:.3g}M", rate / 1e6);
+  return rate >= 1e4 ? fmt::format("{:.0f}k", rate / 1e3) : fmt::format("{:.4g}", rate);
+}
+
+/// Ranks of a pipeline that hold each stage's weights: DualPipe's two directions have their own.
+inline double copies_of_stages(const Run& run) {
+  return run.parallel.pipeline > 1 && run.parallel.schedule == ScheduleKind::dualpipe ? 2 : 1;
+}
 
 // Memory.
 void model_states(Card& c);
