@@ -604,7 +604,7 @@ def list_output():
         "dtypes": shape(**texts("name", "use", "source"), **{k: REAL for k in (
             "bits", "sign_bits", "exponent_bits", "fraction_bits", "exponent_bias", "max", "min_normal", "min_subnormal",
             "epsilon")}),
-        "topics": shape(**texts("name", "section", "description"), aliases=aliases)}
+        "topics": shape(**texts("name", "section", "description", "notes"), aliases=aliases)}
     return [dict(kind={"const": kind}, items=listing(item)) for kind, item in items.items()]
 
 
@@ -621,7 +621,7 @@ def outputs():
                         next=nullable(following),
                         otherwise=listing(shape(flags=TEXT, value=nullable(INT))),
                         estimate=nullable({"$ref": "#/definitions/estimate"})), {})],
-        "explain": [(form, {}) for form in explain_output()],
+        "explain": [(form, {"run": TEXT} if "topic" in form else {}) for form in explain_output()],
         "list": [(kind, {}) for kind in list_output()]}
 
 
