@@ -258,8 +258,12 @@ def model():
         "v_head_dim": count("latent attention", "head_dim"),
         "num_nextn_predict_layers": count("multi-token prediction", "layers", 0)}
     needed = ["hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"]
+    # Fields that every family reads under these names; null is "not stated" only where the reader has a default.
+    positive = lambda key: {"type": "integer", "minimum": 1, "maximum": LIMITS[key]}
     published = {"type": "object", "properties": {
-        "model_type": {"enum": MODEL_TYPES}, "shardplan": own},
+        "model_type": {"enum": MODEL_TYPES}, "shardplan": own,
+        "hidden_size": positive("hidden"), "num_hidden_layers": positive("layers"), "vocab_size": positive("vocab"),
+        "num_attention_heads": positive("heads"), "tie_word_embeddings": nullable({"type": "boolean"})},
         "anyOf": [{"required": ["model_type"]}, {"required": ["architectures"]}]}
     return described("A Hugging Face config.json as published, or the generic model_type \"transformer\".", {
         "type": "object",
@@ -502,7 +506,7 @@ def figures():
 
 def check_output():
     failure = shape(requirement={"enum": list(require()["properties"])}, limit={"type": ["number", "boolean"]},
-                    actual={"type": ["number", "boolean", "null"]}, line=BYTES)
+                    actual={"type": ["number", "boolean", "null"]}, line=nullable(BYTES))
     problem = shape(file=TEXT, pointer=TEXT, message=TEXT, way_out=TEXT, line=BYTES, column=BYTES)
     path = dict(path=TEXT)
     judged = dict(failures=listing(failure), fix=nullable(TEXT), figures=figures())
@@ -572,7 +576,8 @@ def explain_output():
                 remarks=listing(shape(label=TEXT, text=TEXT)))
     card["try"] = nullable(TEXT)
     address = shape(address=TEXT, value=REAL, unit=TEXT, meaning=TEXT)
-    return [card, dict(topics=listing(shape(**card))), dict(addresses=listing(address))]
+    # Of several runs each card names its own.
+    return [card, dict(topics=listing(shape(**card, optional={"run": TEXT}))), dict(addresses=listing(address))]
 
 
 def list_output():
@@ -599,7 +604,7 @@ def list_output():
         "dtypes": shape(**texts("name", "use", "source"), **{k: REAL for k in (
             "bits", "sign_bits", "exponent_bits", "fraction_bits", "exponent_bias", "max", "min_normal", "min_subnormal",
             "epsilon")}),
-        "topics": shape(**texts("name", "section", "description"), aliases=aliases)}
+        "topics": shape(**texts("name", "section", "description", "notes"), aliases=aliases)}
     return [dict(kind={"const": kind}, items=listing(item)) for kind, item in items.items()]
 
 
@@ -616,7 +621,7 @@ def outputs():
                         next=nullable(following),
                         otherwise=listing(shape(flags=TEXT, value=nullable(INT))),
                         estimate=nullable({"$ref": "#/definitions/estimate"})), {})],
-        "explain": [(form, {}) for form in explain_output()],
+        "explain": [(form, {"run": TEXT} if "topic" in form else {}) for form in explain_output()],
         "list": [(kind, {}) for kind in list_output()]}
 
 

@@ -143,10 +143,12 @@ Outcome run_compare(const Arguments& arguments, const OutputStyle& style) {
     opened.notes = std::move(outcome.notes);
     return opened;
   }
-  comparison.inputs = io::input_rows(std::vector<std::string_view>(resolved.begin(), resolved.end()));
+  comparison.inputs =
+      io::input_rows(std::vector<std::string_view>(resolved.begin(), resolved.end()), catalog::builtin_catalog());
   const bool text = style.format == Format::text || style.format == Format::markdown;
-  const bool reads_stdin = std::count(arguments.words.begin(), arguments.words.end(), "-") > 0;
-  if (text && comparison.runs.size() == 2 && !reads_stdin) set_alone(sides.value.front().input, comparison);
+  // A model from standard input cannot be read again; a run from there is kept.
+  if (text && comparison.runs.size() == 2 && arguments.value("model") != "-")
+    set_alone(sides.value.front().input, comparison);
   const bool all_fit = std::all_of(comparison.runs.begin(), comparison.runs.end(),
                                    [](const plan::ComparedRun& run) { return run.estimate.fits; });
   outcome.status = all_fit ? exit_ok : exit_no;

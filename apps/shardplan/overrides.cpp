@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "shardplan/io/suggest.hpp"
 
@@ -119,7 +121,9 @@ class Overrides {
                       "a field is /training/loss, training.loss or a flag's name without dashes; it stands in model, "
                       "cluster, num_gpus, parallel, training or require");
     }
-    put(std::move(*pointer), given.value.substr(equals + 1), *given.flag);
+    Result<std::string> value = field_value("--set", field, *pointer, std::string_view(given.value).substr(equals + 1));
+    if (value.ok()) put(std::move(*pointer), std::move(value.value), *given.flag);
+    for (Diagnostic& problem : value.problems) result_.problems.push_back(std::move(problem));
   }
 
   /// optimizer=cpu,parameters=nvme; an object as in the run file, or null, is passed on whole.
@@ -143,7 +147,48 @@ class Overrides {
   Result<std::vector<io::Override>> result_;
 };
 
+/// "optimizer=cpu,parameters=nvme" as {"optimizer":"cpu","parameters":"nvme"}; nothing where it is anything else.
+std::optional<std::string> pairs_object(std::string_view text) {
+  std::string object = "{";
+  for (std::string_view pair : split(text, ',')) {
+    pair = trimmed(pair);
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string_view::npos || equals == 0 || pair.find_first_of("\"\\{}[]") != std::string_view::npos) {
+      return std::nullopt;
+    }
+    object +=
+        fmt::format("{}\"{}\":\"{}\"", object.size() > 1 ? "," : "", pair.substr(0, equals), pair.substr(equals + 1));
+  }
+  return object + "}";
+}
+
 }  // namespace
+
+Result<std::string> field_value(std::string_view flag, std::string_view field, std::string_view pointer,
+                                std::string_view value) {
+  Result<std::string> result;
+  result.value = std::string(value);
+  if (field == "no-sp") {
+    if (value == "true" || value == "false") {
+      result.value = value == "true" ? "false" : "true";
+    } else {
+      result.problems = usage_problem(fmt::format("{} no-sp: \"{}\" is not true or false", flag, value),
+                                      "no-sp=true is sequence_parallel false, as the flag --no-sp; false turns it on")
+                            .problems;
+    }
+  } else if (pointer == "/training/offload" && value != "null" && value.substr(0, 1) != "{") {
+    if (std::optional<std::string> object = pairs_object(value)) {
+      result.value = std::move(*object);
+    } else {
+      result.problems =
+          usage_problem(
+              fmt::format("{} offload: \"{}\" is not PART=PLACE", flag, value),
+              "for example optimizer=cpu; several parts as {\"optimizer\":\"cpu\",\"parameters\":\"nvme\"}, none as {}")
+              .problems;
+    }
+  }
+  return result;
+}
 
 Result<std::vector<io::Override>> overrides_of(const Arguments& arguments) {
   Overrides overrides;

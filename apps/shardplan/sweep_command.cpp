@@ -1,5 +1,6 @@
 // `shardplan sweep`: what if one field, or two, or more, took these values?
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -7,14 +8,12 @@
 #include "command.hpp"
 #include "output.hpp"
 #include "run_input.hpp"
-#include "shardplan/catalog/catalog.hpp"
-#include "shardplan/io/run_variations.hpp"
 #include "shardplan/io/suggest.hpp"
 #include "shardplan/io/sweep_json.hpp"
 #include "shardplan/plan/results.hpp"
 #include "shardplan/plan/sweep.hpp"
-#include "shardplan/plan/validate.hpp"
 #include "shardplan/report/sweep_text.hpp"
+#include "sweep_points.hpp"
 #include "vary.hpp"
 
 namespace shardplan::cli {
@@ -32,7 +31,7 @@ constexpr std::array sweep_flags = {
     Flag{"keep", "", ValueKind::text, FlagGroup::command, "WHAT",
          "tokens: of a step, gbs follows seq; gpus: num_gpus, also where dp is varied", "constant hold fix"},
     Flag{"show", "", ValueKind::text, FlagGroup::command, "A,B,..",
-         "peak, reserved, free, step, tokens, mfu, causal, bubble, price ..", "columns metric print"},
+         "peak, need, free, step, tokens, mfu, causal, bubble, price ..", "columns metric print"},
     Flag{"plot", "", ValueKind::text, FlagGroup::command, "FILE.svg", "the same as a picture", "svg chart figure"},
 };
 
@@ -55,16 +54,21 @@ void complain(Diagnostics& problems, std::string message, std::string way_out = 
   }
 }
 
-/// The columns where --show does not say.
-std::vector<std::string_view> usual_columns(std::size_t axes) {
+/// The columns where --show does not say. Runs of other numbers of GPUs compare by the GPU.
+std::vector<std::string_view> usual_columns(std::size_t axes, bool gpus_vary) {
   if (axes == 2) return {"mfu"};
+  if (gpus_vary) return {"gpus", "need", "tokens", "tokens-per-gpu", "mfu"};
   if (axes == 1) return {"need", "tokens", "mfu", "causal"};
   return {"need", "step", "tokens", "mfu"};
 }
 
-void read_columns(std::optional<std::string_view> text, Sweep& sweep, Diagnostics& problems) {
+void read_columns(std::optional<std::string_view> text, bool gpus_vary, Sweep& sweep, Diagnostics& problems) {
   if (!text) {
-    for (const std::string_view word : usual_columns(sweep.axes.size())) sweep.shown.push_back(plan::find_result(word));
+    for (const std::string_view word : usual_columns(sweep.axes.size(), gpus_vary)) {
+      // A GPU column beside the axis of that name would say it twice.
+      if (word == "gpus" && varies(sweep, name(Field::num_gpus))) continue;
+      sweep.shown.push_back(plan::find_result(word));
+    }
     return;
   }
   for (std::string_view rest = *text;;) {
@@ -105,6 +109,12 @@ Keep read_keep(std::optional<std::string_view> text, const Sweep& sweep, Diagnos
   return Keep::nothing;
 }
 
+/// Whether each point has as many GPUs as its layout makes: where dp is varied, unless the GPUs are to stay.
+bool follows_gpus(const Request& request) {
+  return request.keep != Keep::gpus && varies(request.sweep, name(Field::data)) &&
+         !varies(request.sweep, name(Field::num_gpus));
+}
+
 Result<Request> read_request(const Arguments& arguments) {
   Result<Request> result;
   Sweep& sweep = result.value.sweep;
@@ -117,115 +127,21 @@ Result<Request> read_request(const Arguments& arguments) {
   std::size_t points = 1;
   for (const plan::SweepAxis& axis : sweep.axes) points = std::min(points * axis.values.size(), most_points + 1);
   if (points > most_points) complain(result.problems, fmt::format("a sweep has at most {} points", most_points));
-  read_columns(arguments.value("show"), sweep, result.problems);
   result.value.keep = read_keep(arguments.value("keep"), sweep, result.problems);
+  const bool gpus_vary = follows_gpus(result.value) || varies(sweep, name(Field::num_gpus));
+  read_columns(arguments.value("show"), gpus_vary, sweep, result.problems);
+  const bool gpus_given = std::any_of(arguments.flags.begin(), arguments.flags.end(), [](const GivenFlag& given) {
+    return given.flag->pointer == name(Field::num_gpus);
+  });
+  if (gpus_given && follows_gpus(result.value)) {
+    complain(result.problems, "--gpus and --vary dp both decide /num_gpus; give one of them",
+             "--keep gpus holds --gpus: a dp that does not make them is illegal then");
+  }
   if (arguments.has("plot") && sweep.axes.size() > 2) {
     complain(result.problems, "--plot draws one or two fields");
   }
   return result;
 }
-
-/// Estimates every point of a sweep.
-class Sweeper {
- public:
-  Sweeper(io::RunInput input, Request& request)
-      : sweep_(request.sweep), keep_(request.keep), runs_(std::move(input), catalog::builtin_catalog()) {}
-
-  Diagnostics run() {
-    std::size_t count = 1;
-    for (const plan::SweepAxis& axis : sweep_.axes) count *= axis.values.size();
-    follow_gpus_ = keep_ != Keep::gpus && varies(sweep_, name(Field::data)) && !varies(sweep_, name(Field::num_gpus));
-    sweep_.points.resize(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      fill(i);
-      if (problems_.size() >= most_problems) break;
-    }
-    return std::move(problems_);
-  }
-
- private:
-  static constexpr std::size_t most_problems = 20;
-
-  void fill(std::size_t index) {
-    plan::SweepPoint& point = sweep_.points[index];
-    const std::vector<std::size_t> places = plan::places_of(sweep_, index);
-    changes_.clear();
-    for (std::size_t axis = 0; axis < places.size(); ++axis) {
-      changes_.push_back({sweep_.axes[axis].pointer, sweep_.axes[axis].values[places[axis]], "--vary"});
-    }
-    runs_.read(changes_, variation_);
-    if (!take_problems()) return;
-    if (follow_gpus_) {
-      const Parallel& parallel = variation_.draft.run.parallel;
-      const std::int64_t gpus = std::int64_t{parallel.tensor} * parallel.pipeline * parallel.context * parallel.data;
-      changes_.push_back({std::string(name(Field::num_gpus)), std::to_string(gpus), "--vary"});
-      runs_.read(changes_, variation_);
-      if (!take_problems()) return;
-    }
-    if (keep_ == Keep::tokens && !keep_tokens(point)) return;
-    if (variation_.broken.any()) return reject(point);
-    estimate(variation_.run, estimate_);
-    point.status = estimate_.fits ? PointStatus::fits : PointStatus::does_not_fit;
-    point.capacity_bytes = estimate_.capacity_bytes;
-    point.headroom_bytes = estimate_.headroom_bytes;
-    point.figures.reserve(plan::result_fields().size());
-    for (const plan::ResultField& field : plan::result_fields()) {
-      point.figures.push_back(field.value(variation_.run, estimate_));
-    }
-  }
-
-  /// A value that cannot be read is said once, however many points have it.
-  bool take_problems() {
-    if (variation_.problems.empty()) return true;
-    for (Diagnostic& problem : variation_.problems) {
-      const bool known = std::any_of(problems_.begin(), problems_.end(), [&](const Diagnostic& earlier) {
-        return earlier.pointer == problem.pointer && earlier.message == problem.message;
-      });
-      if (!known) problems_.push_back(std::move(problem));
-    }
-    return false;
-  }
-
-  /// The global batch that has the tokens of the run as it is; false where no whole number of sequences has.
-  bool keep_tokens(plan::SweepPoint& point) {
-    if (tokens_ == 0) {
-      io::Variation base;
-      runs_.read({}, base);
-      tokens_ = base.run.training.global_batch_size * base.run.training.seq_length;
-    }
-    const std::int64_t length = variation_.run.training.seq_length;
-    if (tokens_ % length != 0) {
-      point.status = PointStatus::illegal;
-      point.rule = plan::Rule::batch_multiple;
-      sweep_.broken.emplace(point.rule,
-                            fmt::format("{} tokens of a step are not whole sequences of {}", tokens_, length));
-      return false;
-    }
-    changes_.push_back({std::string(name(Field::global_batch_size)), std::to_string(tokens_ / length), "--keep"});
-    runs_.read(changes_, variation_);
-    return take_problems();
-  }
-
-  void reject(plan::SweepPoint& point) {
-    std::size_t rule = 0;
-    while (!variation_.broken[rule]) ++rule;
-    point.status = PointStatus::illegal;
-    point.rule = static_cast<plan::Rule>(rule);
-    if (sweep_.broken.count(point.rule) > 0) return;
-    const Diagnostic found = plan::describe(point.rule, variation_.run, variation_.draft.layers_per_stage);
-    sweep_.broken.emplace(point.rule, fmt::format("{}: {}", found.pointer, found.message));
-  }
-
-  Sweep& sweep_;
-  Keep keep_;
-  bool follow_gpus_ = false;
-  std::int64_t tokens_ = 0;
-  io::RunVariations runs_;
-  io::Variation variation_;
-  std::vector<io::Override> changes_;
-  Estimate estimate_;
-  Diagnostics problems_;
-};
 
 /// Every point is illegal: that is what is wrong with the command line.
 Diagnostics all_illegal(const Sweep& sweep) {
@@ -276,13 +192,26 @@ Outcome run_sweep(const Arguments& arguments, const OutputStyle& style) {
   if (const auto path = arguments.value("plot")) {
     const std::string place(*path);
     const bool is_input = !arguments.words.empty() && is_same_file(place, arguments.words.front());
+    const bool is_svg = place.size() > 4 && place.compare(place.size() - 4, 4, ".svg") == 0;
+    if (place != "-" && !is_svg) {
+      return usage_problem(fmt::format("--plot {}: the picture is SVG; its file's name ends in .svg", place));
+    }
+    const auto output = arguments.value("output");
+    if (output && (*output == place || is_same_file(place, std::string(*output)))) {
+      return usage_problem(
+          fmt::format("-o {} and --plot {} are one file; one would replace the other", *output, place));
+    }
     const std::string failure = is_input       ? fmt::format("--plot {}: that is an input", place)
                                 : place == "-" ? std::string("--plot needs a file: standard output has the table")
                                                : plot.open(place);
     if (!failure.empty()) return usage_problem(failure);
   }
   note_dropped_data(input.value, sweep, outcome.notes);
-  outcome.problems = Sweeper(std::move(input.value), request.value).run();
+  SweepRules rules;
+  rules.keep_tokens = request.value.keep == Keep::tokens;
+  rules.gpus_follow = follows_gpus(request.value);
+  rules.show_progress = isatty(STDERR_FILENO) == 1;
+  outcome.problems = estimate_points(input.value, rules, sweep);
   if (!outcome.problems.empty()) return outcome;
   if (plan::smallest_point(sweep) == sweep.points.size()) {
     outcome.problems = all_illegal(sweep);

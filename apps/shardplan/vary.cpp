@@ -69,6 +69,16 @@ std::string label_of(const std::string& pointer) {
   return path;
 }
 
+constexpr std::string_view range_syntax =
+    "a range is A..B, A..B*K or A..B+K with numbers A and B: 1..8, 2048..32768*2, 64..1024+64";
+
+/// Whether a value that is no range was meant as one. Names and paths may hold two points as well.
+bool looks_like_range(std::string_view pointer, std::string_view item) {
+  const bool names_file = pointer == "/model" || pointer == "/cluster" || pointer == "/training/stack";
+  return !names_file && item.find("..") != std::string_view::npos &&
+         item.find_first_of("/\"[{") == std::string_view::npos;
+}
+
 Result<plan::SweepAxis> rejected(std::string message, std::string way_out = {}) {
   Result<plan::SweepAxis> result;
   result.problems = usage_problem(std::move(message), std::move(way_out)).problems;
@@ -103,17 +113,26 @@ Result<plan::SweepAxis> parse_vary(std::string_view text) {
   Result<plan::SweepAxis> result;
   plan::SweepAxis& axis = result.value;
   axis.pointer = std::move(*pointer);
-  axis.label = label_of(axis.pointer);
+  const bool negated = field == "no-sp";
+  axis.label = negated ? std::string(field) : label_of(axis.pointer);
   for (const std::string_view item : split_values(text.substr(equals + 1))) {
     if (item.empty()) return rejected(fmt::format("--vary {}: a value is missing between two commas", text));
-    if (const auto range = parse_range<double>(item)) {
+    if (const auto range = negated ? std::nullopt : parse_range<double>(item)) {
       const std::string_view problem = range_problem(*range);
       if (!problem.empty()) return rejected(fmt::format("--vary {}: {}: {}", field, item, problem));
       if (!add_range(*range, axis.values)) {
         return rejected(fmt::format("--vary {}: {} is more than {} values", field, item, most_values));
       }
+    } else if (!negated && looks_like_range(axis.pointer, item)) {
+      return rejected(fmt::format("--vary {}: \"{}\" is not a range", field, item), std::string(range_syntax));
     } else {
-      axis.values.emplace_back(item);
+      Result<std::string> value = field_value("--vary", field, axis.pointer, item);
+      if (!value.ok()) {
+        result.problems = std::move(value.problems);
+        return result;
+      }
+      axis.values.push_back(std::move(value.value));
+      if (negated) axis.typed.emplace_back(item);
     }
   }
   std::vector<std::string> sorted = axis.values;

@@ -71,7 +71,11 @@ void write_file(JsonWriter& out, const CheckedRun& run) {
     out.text("requirement", name(verdict.requirement));
     write_value(out, "limit", verdict.requirement, verdict.limit);
     write_value(out, "actual", verdict.requirement, verdict.actual);
-    out.integer("line", checked.line);
+    if (checked.line > 0) {
+      out.integer("line", checked.line);
+    } else {
+      out.null("line");  // no file states it
+    }
     out.end_object();
   }
   out.end_array();

@@ -35,6 +35,49 @@ bool is_default(const std::set<std::string>& defaults, const std::string& pointe
   return false;
 }
 
+/// What a cluster is, without what is said about it.
+void drop_remarks(ordered_json& cluster) {
+  for (const char* const remark : {"$schema", "aliases", "notes", "source", "trust"}) cluster.erase(remark);
+}
+
+/// Names of built-in clusters give way to their members where another run states members.
+void expand_clusters(std::vector<ordered_json>& runs, const CatalogSource& catalog) {
+  const bool inlined = std::any_of(runs.begin(), runs.end(), [](const ordered_json& run) {
+    const auto cluster = run.find("cluster");
+    return cluster != run.end() && cluster->is_object();
+  });
+  if (!inlined) return;
+  for (ordered_json& run : runs) {
+    const auto cluster = run.find("cluster");
+    if (cluster == run.end()) continue;
+    if (cluster->is_string()) {
+      const auto text = catalog.find(CatalogKind::clusters, cluster->get_ref<const std::string&>());
+      if (text) *cluster = ordered_json::parse(*text, nullptr, true, true);
+    }
+    if (cluster->is_object()) drop_remarks(*cluster);
+  }
+  // One GPU of another by its members likewise.
+  const auto gpu_of = [](ordered_json& run) -> ordered_json* {
+    const auto cluster = run.find("cluster");
+    if (cluster == run.end() || !cluster->is_object()) return nullptr;
+    const auto gpu = cluster->find("gpu");
+    return gpu == cluster->end() ? nullptr : &*gpu;
+  };
+  const bool spelled = std::any_of(runs.begin(), runs.end(), [&](ordered_json& run) {
+    const ordered_json* const gpu = gpu_of(run);
+    return gpu != nullptr && gpu->is_object();
+  });
+  for (ordered_json& run : runs) {
+    ordered_json* const gpu = gpu_of(run);
+    if (!spelled || gpu == nullptr) continue;
+    if (gpu->is_string()) {
+      const auto text = catalog.find(CatalogKind::gpus, gpu->get_ref<const std::string&>());
+      if (text) *gpu = ordered_json::parse(*text, nullptr, true, true);
+    }
+    if (gpu->is_object()) drop_remarks(*gpu);
+  }
+}
+
 void write_value(JsonWriter& out, const ResultField& field, double value) {
   if (!std::isfinite(value)) {
     out.null({});
@@ -76,11 +119,14 @@ void write_result(JsonWriter& out, const ResultField& field, const Comparison& c
 
 }  // namespace
 
-std::vector<plan::InputRow> input_rows(std::span<const std::string_view> resolved) {
+std::vector<plan::InputRow> input_rows(std::span<const std::string_view> resolved, const CatalogSource& catalog) {
+  std::vector<ordered_json> runs;
+  for (const std::string_view text : resolved) runs.push_back(ordered_json::parse(text));
+  expand_clusters(runs, catalog);
   std::vector<plan::InputRow> rows;
   std::map<std::string, std::size_t> index;
-  for (std::size_t i = 0; i < resolved.size(); ++i) {
-    const ordered_json run = ordered_json::parse(resolved[i]);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const ordered_json& run = runs[i];
     std::set<std::string> defaults;
     if (const auto list = run.find("defaults"); list != run.end()) {
       for (const auto& pointer : *list) defaults.insert(pointer.get<std::string>());

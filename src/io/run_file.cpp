@@ -124,6 +124,25 @@ class Reader {
     }
     remove_unknown_fields(root_, file_, result_.problems);
     require_adapters();
+    follow_memory();
+  }
+
+  /// A flag that states a built-in GPU's marketed memory and nothing else of it means another card: what it reports and
+  /// what a run can use keep their shares of it.
+  void follow_memory() {
+    const json* const gpu = find_pointer(root_, "/cluster/gpu");
+    if (built_in_gpu_ == nullptr || gpu == nullptr || !gpu->is_object() || !overridden("/cluster/gpu/memory_gb"))
+      return;
+    const json marketed = gpu->value("memory_gb", json());
+    const json own = built_in_gpu_->value("memory_gb", json());
+    if (!marketed.is_number() || !own.is_number() || own.get<double>() <= 0) return;
+    const double share = marketed.get<double>() / own.get<double>();
+    for (const char* const member : {"memory_reported_mib", "memory_cuda_gib"}) {
+      const std::string pointer = std::string("/cluster/gpu/") + member;
+      const auto stated = built_in_gpu_->find(member);
+      if (share == 1 || overridden(pointer) || stated == built_in_gpu_->end() || !stated->is_number()) continue;
+      (*find_pointer(root_, pointer)) = stated->get<double>() * share;
+    }
   }
 
   /// A flag for a part of the adapters of a run that has none would switch them on unasked, with a rank nobody chose.
@@ -165,6 +184,7 @@ class Reader {
       const Source source = find_source(kind, *value, origin_of(field), catalog_, reported_later);
       if (source.value == nullptr || !source.value->is_object()) return false;
       json copy = *source.value;
+      if (kind == CatalogKind::gpus) built_in_gpu_ = source.value;
       if (kind == CatalogKind::models && !source.name.empty()) copy["shardplan"]["name"] = source.name;
       *value = std::move(copy);
     }
@@ -199,6 +219,9 @@ class Reader {
 
   void read_sections() {
     ObjectReader reader(root_, file_, "", result_.problems);
+    if (const auto schema = root_.find("$schema"); schema != root_.end() && !schema->is_string()) {
+      problem("/$schema", quoted(*schema) + " is not a text", "leave it out, or name run.schema.json");
+    }
     if (const json* value = reader.member("model")) {
       reads_stdin_ = *value == "-";
       const Source source = find_source(CatalogKind::models, *value, origin_of("/model"), catalog_, result_.problems);
@@ -411,6 +434,7 @@ class Reader {
   std::string model_;
   std::shared_ptr<const json> model_json_;
   std::string cluster_;
+  std::shared_ptr<const json> built_in_gpu_;  ///< whose members flags change
   std::string dropped_data_;
   std::string dropped_for_;
   ReadRun result_;

@@ -121,6 +121,7 @@ void fold_pipeline_memory(const Run& run, EstimateWorkspace& w) noexcept {
 }
 
 void simulate_pipeline(const Run& run, EstimateWorkspace& w) noexcept {
+  if (run.parallel.pipeline > 1 && schedule::simulate_steady(w.spec, w.pipeline, w.simulated)) return;
   run_step(run, w,
            [](const auto& spec, auto& workspace, auto& result) { schedule::simulate(spec, workspace, result); });
 }

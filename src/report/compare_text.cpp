@@ -53,7 +53,31 @@ struct Row {
   std::vector<Text> values;
   Text change;
   bool equal = false;
+  bool follows = false;  ///< from the layout: it differs, and says nothing of its own
 };
+
+/// Rows that are left out.
+struct Hidden {
+  std::size_t equal = 0;
+  std::size_t follow = 0;
+};
+
+bool all_same(const Comparison& comparison, const auto& value) {
+  const std::vector<ComparedRun>& runs = comparison.runs;
+  return std::all_of(runs.begin(), runs.end(),
+                     [&](const ComparedRun& run) { return value(run) == value(runs.front()); });
+}
+
+bool same_gpus(const Comparison& comparison) {
+  return all_same(comparison, [](const ComparedRun& run) { return run.run.num_gpus; });
+}
+
+bool same_model(const Comparison& comparison) {
+  return all_same(comparison, [](const ComparedRun& run) { return run.run.model.name; });
+}
+
+/// Runs of other sizes or models compare by what a GPU does.
+bool per_gpu(const Comparison& comparison) { return !same_gpus(comparison) || !same_model(comparison); }
 
 /// Which parts of memory make most of a difference: "activ 14.5, grad 8.5".
 std::string parts_behind(const Estimate& now, const Estimate& before, Units units) {
@@ -88,9 +112,8 @@ class Rows {
   std::vector<Row> inputs() const {
     std::vector<Row> rows;
     for (const InputRow& input : comparison_.inputs) {
-      // What follows from the layout says nothing of its own.
-      const bool follows = !input.stated && (input.path == "/parallel/shard_group" || input.values.front()[0] == '[');
-      Row row{dotted(input.path), {}, {}, input.equal || follows};
+      const bool derived = input.path == "/parallel/shard_group" || input.values.front()[0] == '[';
+      Row row{dotted(input.path), {}, {}, input.equal, !input.equal && !input.stated && derived};
       for (const std::string& value : input.values) {
         row.values.emplace_back((!value.empty() && value.front() == '[') ? list_value(value) : plain_value(value));
       }
@@ -107,6 +130,7 @@ class Rows {
     }
     if (same_tokens()) rows.push_back(field_row(*plan::find_result("step")));
     for (Row& row : time_parts()) rows.push_back(std::move(row));
+    if (per_gpu(comparison_)) rows.push_back(field_row(*plan::find_result("tokens-per-gpu")));
     for (const char* const word : {"tokens", "mfu", "causal", "sent", "hours"}) {
       rows.push_back(field_row(*plan::find_result(word)));
     }
@@ -231,10 +255,15 @@ class Rows {
   }
 
   std::string reason_text(double before, double now) const {
-    // Of steps with other tokens, seconds per token.
-    const double scale = static_cast<double>(tokens_of(first().run)) / static_cast<double>(tokens_of(last().run));
+    // Another model has another step throughout. Of other tokens and GPUs, the time of a GPU per token.
+    if (!same_model(comparison_)) return {};
+    const double tokens = static_cast<double>(tokens_of(first().run)) / static_cast<double>(tokens_of(last().run));
+    const double scale = tokens * last().run.num_gpus / first().run.num_gpus;
     const double total = scale * last().estimate.time.step_s - first().estimate.time.step_s;
     const double change = scale * now - before;
+    constexpr double least = 0.005;  // of the step: below it rounds away in the headline
+    const bool other_step = tokens != 1 || !same_gpus(comparison_);
+    if (other_step && std::abs(total) < least * first().estimate.time.step_s) return {};
     if (total == 0 || change / total < 0.5) return {};
     return change / total > 0.95 ? "the reason for it" : "the reason for most of it";
   }
@@ -243,10 +272,25 @@ class Rows {
   Units units_;
 };
 
-std::string speed_text(const ComparedRun& faster, const ComparedRun& slower) {
-  const double ratio = faster.estimate.throughput.tokens_per_s / slower.estimate.throughput.tokens_per_s;
-  if (!(ratio > 1.0005)) return "is as fast";
-  return fmt::format("is {} faster", percent_text(ratio - 1));
+double speed_of(const ComparedRun& run, bool by_gpu) {
+  const ThroughputEstimate& throughput = run.estimate.throughput;
+  return by_gpu ? throughput.tokens_per_s_per_gpu : throughput.tokens_per_s;
+}
+
+/// Nothing where the two are as fast.
+std::string faster_text(const ComparedRun& faster, const ComparedRun& slower, bool by_gpu) {
+  const double ratio = speed_of(faster, by_gpu) / speed_of(slower, by_gpu);
+  return ratio > 1.0005 ? percent_text(ratio - 1) + " faster" : std::string();
+}
+
+/// "a.json", and where they differ "a.json (64 GPUs, mixtral-8x7b)"
+std::string named(const ComparedRun& run, const Comparison& comparison) {
+  std::string about;
+  if (!same_gpus(comparison)) {
+    about = fmt::format("{} GPU{}", count_text(run.run.num_gpus, 1000), run.run.num_gpus == 1 ? "" : "s");
+  }
+  if (!same_model(comparison)) about += (about.empty() ? "" : ", ") + run.run.model.name;
+  return about.empty() ? run.name : fmt::format("{} ({})", run.name, about);
 }
 
 std::string over_of(const ComparedRun& run, Units units) {
@@ -267,29 +311,34 @@ std::string headline(const Comparison& comparison, Units units) {
       over += fmt::format("{}{} does not fit, {}", over.empty() ? "" : "; ", run.name, over_of(run, units));
     }
   }
-  const auto faster_than = [](const ComparedRun& a, const ComparedRun& b) {
-    return a.estimate.throughput.tokens_per_s < b.estimate.throughput.tokens_per_s;
-  };
-  const ComparedRun& best = *std::max_element(runs.begin(), runs.end(), faster_than);
-  if (runs.size() > 2) {
-    return fmt::format("{} is fastest, {} tokens/s: {}", best.name,
-                       short_count(best.estimate.throughput.tokens_per_s, 4),
-                       over.empty() ? std::string("all fit") : over);
+  if (std::all_of(comparison.inputs.begin(), comparison.inputs.end(), [](const InputRow& row) { return row.equal; })) {
+    std::string names = runs.front().name;
+    for (std::size_t i = 1; i < runs.size(); ++i) names += (i + 1 < runs.size() ? ", " : " and ") + runs[i].name;
+    return fmt::format("{} are the same run: {}", names,
+                       over.empty() ? std::string("it fits") : over_of(runs.front(), units));
   }
-  const bool differ =
-      std::any_of(comparison.inputs.begin(), comparison.inputs.end(), [](const InputRow& row) { return !row.equal; });
-  if (!differ)
-    return fmt::format("{} and {} are the same run: {}", runs[0].name, runs[1].name, over.empty() ? "it fits" : over);
+  const bool by_gpu = per_gpu(comparison);
+  const ComparedRun& best = *std::max_element(
+      runs.begin(), runs.end(),
+      [&](const ComparedRun& a, const ComparedRun& b) { return speed_of(a, by_gpu) < speed_of(b, by_gpu); });
+  if (runs.size() > 2) {
+    const std::string verdict = over.empty() ? std::string("all fit") : over;
+    const double speed = speed_of(best, by_gpu);
+    return fmt::format("{} is fastest{}, {} tokens/s{}: {}", named(best, comparison), by_gpu ? " per GPU" : "",
+                       by_gpu ? fixed_text(speed, 0, 1000) : short_count(speed, 4), by_gpu ? "/GPU" : "", verdict);
+  }
   const ComparedRun& other = &best == &runs[0] ? runs[1] : runs[0];
   // As fast: the change from the first to the second is what counts.
-  const bool as_fast = speed_text(best, other) == "is as fast";
-  const ComparedRun& subject = as_fast ? runs[1] : best;
-  const ComparedRun& reference = as_fast ? runs[0] : other;
+  const std::string faster = faster_text(best, other, by_gpu);
+  const ComparedRun& subject = faster.empty() ? runs[1] : best;
+  const ComparedRun& reference = faster.empty() ? runs[0] : other;
+  std::string speed = faster.empty() ? "as fast" : faster;
+  if (by_gpu) speed += fmt::format(" per GPU {} {}", faster.empty() ? "as" : "than", named(reference, comparison));
   const std::int64_t more = subject.estimate.peak_bytes - reference.estimate.peak_bytes;
   const std::string size = size_with_unit(std::abs(more), units, 1);
   std::string memory = fmt::format("needs {} {}", size, more > 0 ? "more" : "less");
   if (size.rfind("0.0 ", 0) == 0) memory = "needs as much memory";
-  return fmt::format("{} {} and {}: {}", subject.name, speed_text(best, other), memory,
+  return fmt::format("{} is {} and {}: {}", named(subject, comparison), speed, memory,
                      over.empty() ? std::string("both fit")
                      : fit == 0   ? "neither fits"
                                   : over);
@@ -311,7 +360,7 @@ std::vector<std::string> letters_of_runs(const Comparison& comparison) {
 
 /// `heads`: what stands above each run's column.
 Table table_of(const Comparison& comparison, const std::vector<std::string>& heads, const Style& style, bool all,
-               std::size_t& hidden) {
+               Hidden& hidden) {
   std::vector<Column> columns = {{""}};
   for (const std::string& head : heads) columns.push_back({head, Align::right});
   constexpr int least_remark = 12;
@@ -320,8 +369,8 @@ Table table_of(const Comparison& comparison, const std::vector<std::string>& hea
   const Rows rows(comparison, style.units);
   const auto add = [&](std::vector<Row> part) {
     for (Row& row : part) {
-      if (row.equal && !all) {
-        ++hidden;
+      if ((row.equal || row.follows) && !all) {
+        ++(row.equal ? hidden.equal : hidden.follow);
         continue;
       }
       std::vector<Text> cells = {Text(std::move(row.label))};
@@ -335,12 +384,27 @@ Table table_of(const Comparison& comparison, const std::vector<std::string>& hea
   return table;
 }
 
+/// "the other 66 rows are equal, 2 follow from the layout: --all"
+std::string hidden_text(const Hidden& hidden) {
+  const auto rows = [](std::size_t count, const char* one, const char* many) {
+    return fmt::format("{} row{}", count, count == 1 ? one : many);
+  };
+  std::string text;
+  if (hidden.equal > 0) text = "the other " + rows(hidden.equal, " is equal", "s are equal");
+  if (hidden.follow > 0) {
+    text += text.empty() ? rows(hidden.follow, " differs and follows", "s differ and follow")
+                         : fmt::format(", {} {}", hidden.follow, hidden.follow == 1 ? "follows" : "follow");
+    text += " from the layout";
+  }
+  return text + ": --all";
+}
+
 }  // namespace
 
 std::string compare_text(const Comparison& comparison, const Style& style, bool quiet, bool all) {
   std::vector<Text> lines = {Text(headline(comparison, style.units), Role::heading)};
   if (quiet) return render(lines, style);
-  std::size_t hidden = 0;
+  Hidden hidden;
   Table table = table_of(comparison, names_of_runs(comparison), style, all, hidden);
   constexpr std::size_t most_letters = 26;
   if (table.width() > static_cast<std::size_t>(std::max(style.width, 20)) && comparison.runs.size() <= most_letters) {
@@ -348,20 +412,20 @@ std::string compare_text(const Comparison& comparison, const Style& style, bool 
     for (std::size_t i = 0; i < letters.size(); ++i) {
       lines.emplace_back(fmt::format("{}  {}", letters[i], comparison.runs[i].name));
     }
-    hidden = 0;
+    hidden = {};
     table = table_of(comparison, letters, style, all, hidden);
   }
   if (table.rows() > 0) {
     for (Text& line : table.lines(style.width)) lines.push_back(std::move(line));
   }
-  if (hidden > 0) lines.emplace_back(fmt::format("the other {} rows are equal: --all", hidden), Role::dim);
+  if (hidden.equal + hidden.follow > 0) lines.emplace_back(hidden_text(hidden), Role::dim);
   return render(lines, style);
 }
 
 std::string compare_markdown(const Comparison& comparison, const Style& style, bool quiet, bool all) {
   std::string out = markdown_cell(headline(comparison, style.units)) + "\n";
   if (quiet) return out;
-  std::size_t hidden = 0;
+  Hidden hidden;
   return out + "\n" + table_of(comparison, names_of_runs(comparison), style, all, hidden).markdown();
 }
 

@@ -14,13 +14,13 @@ std::string axis_value(const std::string& value);
 /// "tp 4, mbs 1"
 std::string point_name(const plan::Sweep& sweep, std::size_t point);
 
-/// "BEST  tp 4, mbs 1: MFU 52.1%, 59.1 of 79.65 GiB reserved | 4 of 16 fit", or what is nearest to fitting.
+/// "BEST  tp 4, mbs 1: MFU 52.1%, 59.1 of 79.65 GiB needed | 4 of 16 fit", or what is nearest to fitting.
 std::string sweep_headline(const plan::Sweep& sweep, Units units);
 
 /// "most tokens/s", "least step"
 std::string best_words(const plan::ResultField& objective);
 
-/// "MFU", "reserved GiB"
+/// "MFU", "need GiB"
 std::string head_of(const plan::ResultField& field, Units units);
 
 /// Memory beyond the card: "+3.2".

@@ -67,29 +67,43 @@ std::string heat_map(const Sweep& sweep, Units units) {
   const double cell_width = std::clamp(900.0 / static_cast<double>(across.values.size()), 9.0, 76.0);
   const double cell_height = std::clamp(600.0 / static_cast<double>(down.values.size()), 9.0, 30.0);
   const bool labelled = cell_width >= 46 && cell_height >= 15;
-  const double width = left + cell_width * static_cast<double>(across.values.size()) + 20;
+  // Letters of 11 pixels are about 6.2 wide, those of the title 14 and about 7.6.
+  constexpr double letter = 6.2;
+  constexpr double title_letter = 7.6;
+  double label = 46;
+  for (std::size_t j = 0; j < across.values.size(); ++j) {
+    label = std::max(label, letter * static_cast<double>(across.label.size() + 2 + axis_value(across.shown(j)).size()));
+  }
+  double margin = left;
+  for (std::size_t i = 0; i < down.values.size(); ++i) {
+    margin =
+        std::max(margin, 16 + letter * static_cast<double>(down.label.size() + 1 + axis_value(down.shown(i)).size()));
+  }
+  const std::string title = sweep_headline(sweep, units);
+  const double shown_width = margin + std::max(cell_width * static_cast<double>(across.values.size()), label) + 20;
+  const double width = std::max({shown_width, 640.0, 16 + title_letter * static_cast<double>(title.size())});
   const double height = top + 20 + cell_height * static_cast<double>(down.values.size()) + 40;
   Svg svg;
-  begin(svg, std::max(width, 640.0), height, sweep_headline(sweep, units));
+  begin(svg, width, height, title);
   svg.add("<text x=\"8\" y=\"42\">{}; red: memory beyond the card, {}; grey: illegal</text>\n",
           xml_text(head_of(field, units)), unit_name(units));
   const auto skip = [](double size, double least) { return static_cast<std::size_t>(std::ceil(least / size)); };
-  for (std::size_t j = 0; j < across.values.size(); j += skip(cell_width, 46)) {
+  for (std::size_t j = 0; j < across.values.size(); j += skip(cell_width, label)) {
     svg.add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{} {}</text>\n",
-            left + cell_width * (static_cast<double>(j) + 0.5), top + 14, xml_text(across.label),
-            xml_text(axis_value(across.values[j])));
+            margin + cell_width * (static_cast<double>(j) + 0.5), top + 14, xml_text(across.label),
+            xml_text(axis_value(across.shown(j))));
   }
   const std::size_t best = plan::best_point(sweep);
   for (std::size_t i = 0; i < down.values.size(); ++i) {
     const double y = top + 20 + cell_height * static_cast<double>(i);
     if (i % skip(cell_height, 14) == 0) {
       svg.add("<text x=\"8\" y=\"{:.1f}\">{} {}</text>\n", y + cell_height / 2 + 4, xml_text(down.label),
-              xml_text(axis_value(down.values[i])));
+              xml_text(axis_value(down.shown(i))));
     }
     for (std::size_t j = 0; j < across.values.size(); ++j) {
       const std::size_t at = i * across.values.size() + j;
       const SweepPoint& point = sweep.points[at];
-      const double x = left + cell_width * static_cast<double>(j);
+      const double x = margin + cell_width * static_cast<double>(j);
       std::string fill = "#d9d9d9";
       std::string text = "-";
       if (point.status == PointStatus::does_not_fit) {
@@ -116,24 +130,34 @@ std::string heat_map(const Sweep& sweep, Units units) {
 void panel(Svg& svg, const Sweep& sweep, const ResultField& field, double y, Units units) {
   const plan::SweepAxis& axis = sweep.axes.front();
   double most = 0;
+  double least = 0;
   for (const SweepPoint& point : sweep.points) {
     const double value = plan::figure(point, field);
-    if (std::isfinite(value)) most = std::max(most, value);
+    if (!std::isfinite(value)) continue;
+    most = std::max(most, value);
+    least = std::min(least, value);
   }
   const double capacity =
       field.word == "need" || field.word == "peak" ? static_cast<double>(plan::common_capacity(sweep)) : 0;
   most = std::max(most, capacity);
-  if (!(most > 0)) most = 1;
+  if (!(most > 0) && !(least < 0)) most = 1;
   const double step = plot_width / static_cast<double>(std::max<std::size_t>(axis.values.size(), 1));
   const auto x_of = [&](std::size_t i) { return left + step * (static_cast<double>(i) + 0.5); };
-  const auto y_of = [&](double value) { return y + plot_height - std::max(value, 0.0) / most * (plot_height - 12); };
+  const auto y_of = [&](double value) {
+    return y + plot_height - (value - least) / (most - least) * (plot_height - 12);
+  };
   svg.add("<text x=\"{:.1f}\" y=\"{:.1f}\" font-weight=\"bold\">{}</text>\n", left, y - 4,
           xml_text(head_of(field, units)));
   svg.add("<path d=\"M{:.1f} {:.1f} V{:.1f} H{:.1f}\" fill=\"none\" stroke=\"#888888\"/>\n", left, y, y + plot_height,
           left + plot_width);
   svg.add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", left - 6, y_of(most) + 4,
           xml_text(figure_text(field, most, units)));
-  svg.add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">0</text>\n", left - 6, y + plot_height);
+  svg.add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">0</text>\n", left - 6, y_of(0));
+  if (least < 0) {
+    svg.add("<path d=\"M{:.1f} {:.1f} H{:.1f}\" stroke=\"#888888\"/>\n", left, y_of(0), left + plot_width);
+    svg.add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", left - 6, y + plot_height,
+            xml_text(figure_text(field, least, units)));
+  }
   if (capacity > 0) {
     svg.add("<path d=\"M{:.1f} {:.1f} H{:.1f}\" stroke=\"#d73027\" stroke-dasharray=\"4 3\"/>\n", left, y_of(capacity),
             left + plot_width);
@@ -150,7 +174,7 @@ void panel(Svg& svg, const Sweep& sweep, const ResultField& field, double y, Uni
     const SweepPoint& point = sweep.points[i];
     if (i % every == 0) {
       svg.add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", x_of(i), y + plot_height + 14,
-              xml_text(axis_value(axis.values[i])));
+              xml_text(axis_value(axis.shown(i))));
     }
     const double value = plan::figure(point, field);
     if (!std::isfinite(value)) continue;
@@ -167,7 +191,10 @@ std::string sweep_svg(const Sweep& sweep, Units units) {
   if (sweep.axes.size() == 2) return heat_map(sweep, units);
   const double panels = static_cast<double>(sweep.shown.size());
   Svg svg;
-  begin(svg, left + plot_width + 30, top + panels * (plot_height + gap) + 20, sweep_headline(sweep, units));
+  const std::string title = sweep_headline(sweep, units);
+  constexpr double title_letter = 7.6;
+  begin(svg, std::max(left + plot_width + 30, 16 + title_letter * static_cast<double>(title.size())),
+        top + panels * (plot_height + gap) + 20, title);
   double y = top;
   for (const ResultField* const field : sweep.shown) {
     panel(svg, sweep, *field, y, units);

@@ -60,7 +60,7 @@ Table grid_of(const Sweep& sweep, const ResultField& field, const Style& style, 
   const ValueSpan span = span_of(sweep, field);
   const bool is_objective = &field == plan::objective_of(sweep);
   for (std::size_t i = 0; i < down.values.size(); ++i) {
-    std::vector<Text> cells = {Text(fmt::format("{} {}", down.label, axis_value(down.values[i])))};
+    std::vector<Text> cells = {Text(fmt::format("{} {}", down.label, axis_value(down.shown(i))))};
     for (std::size_t j = 0; j < across.values.size(); ++j) {
       const std::size_t at = i * across.values.size() + j;
       cells.push_back(cell_of(field, span, sweep.points[at], marks && is_objective && at == best, style));
@@ -105,13 +105,13 @@ Table rows_of(const Sweep& sweep, const Style& style, bool bars) {
     columns.push_back({axis.label, numbers ? Align::right : Align::left});
   }
   const std::int64_t capacity = plan::common_capacity(sweep);
-  const ResultField* const reserved = plan::find_result("reserved");
+  const ResultField* const need = plan::find_result("need");
   bars = bars && capacity > 0;
   for (const ResultField* const field : sweep.shown) {
     // On narrow pages the bar goes first, then the last of more than three figures.
     const auto place = static_cast<int>(columns.size() - sweep.axes.size());
     columns.push_back({head_of(*field, style.units), Align::right, {}, place > 3 ? place : 0});
-    if (bars && field == reserved) {
+    if (bars && field == need) {
       const std::string end = size_text(capacity, style.units);
       columns.push_back(
           {fmt::format("0{:>{}}", end, card_cells + end.size() / 2), Align::left, {}, bar_fold, {}, bar_cells});
@@ -126,13 +126,13 @@ Table rows_of(const Sweep& sweep, const Style& style, bool bars) {
     const std::vector<std::size_t> places = plan::places_of(sweep, i);
     std::vector<Text> cells;
     for (std::size_t axis = 0; axis < places.size(); ++axis) {
-      cells.emplace_back(axis_value(sweep.axes[axis].values[places[axis]]));
+      cells.emplace_back(axis_value(sweep.axes[axis].shown(places[axis])));
     }
     for (const ResultField* const field : sweep.shown) {
       const bool legal = point.status != PointStatus::illegal;
       cells.push_back(legal ? Text(figure_text(*field, plan::figure(point, *field), style.units))
                             : Text("-", Role::dim));
-      if (bars && field == reserved) cells.push_back(memory_bar(point, style));
+      if (bars && field == need) cells.push_back(memory_bar(point, style));
     }
     if (point.status == PointStatus::illegal) {
       cells.emplace_back(std::string(name(point.rule)), Role::dim);
@@ -202,7 +202,7 @@ std::string point_name(const Sweep& sweep, std::size_t point) {
   const std::vector<std::size_t> places = plan::places_of(sweep, point);
   for (std::size_t axis = 0; axis < places.size(); ++axis) {
     text += fmt::format("{}{} {}", axis == 0 ? "" : ", ", sweep.axes[axis].label,
-                        axis_value(sweep.axes[axis].values[places[axis]]));
+                        axis_value(sweep.axes[axis].shown(places[axis])));
   }
   return text;
 }
@@ -252,11 +252,31 @@ std::string figure_text(const ResultField& field, double value, Units units) {
   return {};
 }
 
+namespace {
+
+/// "tp 1, 2, 4; gbs 4 .. 40,000 (10,000 values)"
+std::string varied_text(const Sweep& sweep) {
+  constexpr std::size_t most_named = 6;
+  std::string text;
+  for (const plan::SweepAxis& axis : sweep.axes) {
+    text += fmt::format("{}{} ", text.empty() ? "" : "; ", axis.label);
+    const std::size_t count = axis.values.size();
+    if (count > most_named) {
+      text += fmt::format("{} .. {} ({} values)", axis_value(axis.shown(0)), axis_value(axis.shown(count - 1)),
+                          count_text(static_cast<std::int64_t>(count)));
+      continue;
+    }
+    for (std::size_t i = 0; i < count; ++i) text += (i == 0 ? "" : ", ") + axis_value(axis.shown(i));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string sweep_headline(const Sweep& sweep, Units units) {
   const std::size_t fit = plan::count(sweep, PointStatus::fits);
   const std::string counts = fmt::format(" | {} of {} fit", fit, sweep.points.size());
-  const std::size_t best = plan::best_point(sweep);
-  if (best == sweep.points.size()) {
+  if (fit == 0) {
     const std::size_t nearest = plan::smallest_point(sweep);
     const SweepPoint& point = sweep.points[nearest];
     const std::string lacks = point.headroom_bytes < 0
@@ -264,21 +284,23 @@ std::string sweep_headline(const Sweep& sweep, Units units) {
                                   : std::string("host memory or NVMe is too small");
     return fmt::format("NOTHING FITS  nearest is {}: {}{}", point_name(sweep, nearest), lacks, counts);
   }
+  const std::size_t best = plan::best_point(sweep);
+  if (best == sweep.points.size()) return "SWEEP  " + varied_text(sweep) + counts;
   const SweepPoint& point = sweep.points[best];
   std::string text = fmt::format("BEST  {}: ", point_name(sweep, best));
   const ResultField* const objective = plan::objective_of(sweep);
   if (objective != nullptr && objective->quantity != Quantity::bytes) {
     text += fmt::format("{} {}, ", objective->head, figure_text(*objective, plan::figure(point, *objective), units));
   }
-  return text + fmt::format("{} of {} reserved{}", size_text(point.capacity_bytes - point.headroom_bytes, units, 1),
+  return text + fmt::format("{} of {} needed{}", size_text(point.capacity_bytes - point.headroom_bytes, units, 1),
                             size_with_unit(point.capacity_bytes, units), counts);
 }
 
 std::string sweep_text(const Sweep& sweep, const Style& style, bool quiet) {
   const std::string head = sweep_headline(sweep, style.units);
   const std::size_t word = head.find("  ");
-  const bool good = head.rfind("BEST", 0) == 0;
-  std::vector<Text> lines = {Text(head.substr(0, word), good ? Role::good : Role::bad) + Text(head.substr(word))};
+  const Role role = head.rfind("NOTHING", 0) == 0 ? Role::bad : head.rfind("BEST", 0) == 0 ? Role::good : Role::heading;
+  std::vector<Text> lines = {Text(head.substr(0, word), role) + Text(head.substr(word))};
   if (quiet) return render(lines, style);
   const std::size_t page = static_cast<std::size_t>(std::max(style.width, 20));
   bool grids = is_grid(sweep);
@@ -328,7 +350,7 @@ std::string sweep_csv(const Sweep& sweep) {
     const SweepPoint& point = sweep.points[i];
     const std::vector<std::size_t> places = plan::places_of(sweep, i);
     for (std::size_t axis = 0; axis < places.size(); ++axis)
-      out += csv_field(sweep.axes[axis].values[places[axis]]) + ",";
+      out += csv_field(sweep.axes[axis].shown(places[axis])) + ",";
     const bool legal = point.status != PointStatus::illegal;
     out += fmt::format("{},{}", name(point.status), legal ? std::string_view() : name(point.rule));
     for (const ResultField& field : plan::result_fields()) {

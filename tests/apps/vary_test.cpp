@@ -40,6 +40,10 @@ TEST_CASE("vary: fields, lists and ranges") {
                          "parallel.layers_per_stage", "[1,2] [2,1]"},
                         {"model=../a.json,b", "/model", "model", "../a.json b"},
                         {"sp=true,false", "/parallel/sequence_parallel", "sp", "true false"},
+                        {"no-sp=true,false", "/parallel/sequence_parallel", "no-sp", "false true"},
+                        {"offload=optimizer=cpu,{\"parameters\":\"nvme\"},null", "/training/offload",
+                         "training.offload", "{\"optimizer\":\"cpu\"} {\"parameters\":\"nvme\"} null"},
+                        {"model=a..b.json", "/model", "model", "a..b.json"},
                         {"microbatches=4..8*2", "/microbatches", "microbatches", "4 8"}}) {
     CAPTURE(row.text);
     const auto axis = parse_vary(row.text);
@@ -66,6 +70,13 @@ TEST_CASE("vary: what is wrong is said") {
                                          {"tp=0..4*2", "first value above 0"},
                                          {"tp=1..4*1", "K above 1"},
                                          {"tp=1..4+0", "K above 0"},
+                                         {"tp=1..", "\"1..\" is not a range"},
+                                         {"tp=..8", "\"..8\" is not a range"},
+                                         {"tp=1..8*2+1", "\"1..8*2+1\" is not a range"},
+                                         {"tp=a..b", "\"a..b\" is not a range"},
+                                         {"no-sp=1", "\"1\" is not true or false"},
+                                         {"no-sp=0..1", "\"0..1\" is not true or false"},
+                                         {"offload=optimizer", "\"optimizer\" is not PART=PLACE"},
                                          {"tp=1..1000000000", "more than 100000 values"}}) {
     CAPTURE(row.text);
     const auto axis = parse_vary(row.text);

@@ -20,6 +20,10 @@ struct SweepAxis {
   std::string label;                ///< "tp", "training.overlap.tp"
   std::string pointer;              ///< of the run file
   std::vector<std::string> values;  ///< JSON where they parse as such, else the text of a string
+  std::vector<std::string>
+      typed;  ///< as the tables show them, where `label` says it in other words ("no-sp"); or empty
+
+  const std::string& shown(std::size_t i) const { return typed.empty() ? values[i] : typed[i]; }
 };
 
 enum class PointStatus : std::uint8_t { fits, does_not_fit, illegal };
@@ -46,11 +50,12 @@ std::vector<std::size_t> places_of(const Sweep& sweep, std::size_t point);
 /// A figure of a point that is legal; NaN where it is not known.
 double figure(const SweepPoint& point, const ResultField& field) noexcept;
 
-/// What the best point is best at: of the shown figures the first that is no size and that may be better or worse,
-/// else the first that may; one that no point knows is passed over.
+/// What the best point is best at: of the shown figures that tell the points that fit apart the first that is no size
+/// and that may be better or worse, else the first that may; nullptr where none does. Runs of other numbers of GPUs
+/// compare by the tokens of a GPU in place of those of the run.
 const ResultField* objective_of(const Sweep& sweep) noexcept;
 
-/// The best point that fits; points.size() where none does.
+/// The best point that fits; points.size() where none does, or nothing that is shown tells them apart.
 std::size_t best_point(const Sweep& sweep) noexcept;
 
 /// The legal point that lacks least memory; points.size() where none is legal.

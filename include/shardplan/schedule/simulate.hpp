@@ -119,6 +119,12 @@ void simulate(const PipelineSpec& spec, PipelineWorkspace& workspace, PipelineRe
 /// The same, and every op's times. workspace.program names the ops (for_each_op).
 void simulate(const PipelineSpec& spec, PipelineWorkspace& workspace, PipelineResult& result, Timeline& timeline);
 
+/// The same result for a step of many microbatches, in the time of a short one: where the steady state repeats, to the
+/// last bits of its op times over more microbatches than any op reaches back, it is repeated on paper. False where it
+/// does not, or the schedule has no steady state (naive, gpipe, bfs), or the step is short: the result is of no use
+/// then.
+bool simulate_steady(const PipelineSpec& spec, PipelineWorkspace& workspace, PipelineResult& result) noexcept;
+
 /// Of a simulation what no time decides: peak_inflight, peak_bytes, forward_bytes, backward_bytes and peak_live. The
 /// other results are left as they were.
 void fold_activations(const PipelineSpec& spec, PipelineWorkspace& workspace, PipelineResult& result) noexcept;

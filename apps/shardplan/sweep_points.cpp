@@ -1,0 +1,212 @@
+#include "sweep_points.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "shardplan/catalog/catalog.hpp"
+#include "shardplan/io/run_variations.hpp"
+#include "shardplan/plan/validate.hpp"
+#include "shardplan/plan/workspace.hpp"
+#include "shardplan/report/number.hpp"
+
+namespace shardplan::cli {
+namespace {
+
+using plan::Field;
+using plan::PointStatus;
+using plan::Sweep;
+
+/// A line of standard error that is written over and over.
+class Progress {
+ public:
+  Progress(bool shown, std::size_t points) : shown_(shown), points_(points) {}
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress() {
+    if (drawn_) std::fputs("\r\033[K", stderr);
+  }
+
+  void show(std::size_t done) {
+    if (!shown_ || done == 0) return;
+    const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    constexpr double silent_s = 1;
+    constexpr double pause_s = 0.1;
+    if (elapsed < silent_s || elapsed < next_s_) return;
+    next_s_ = elapsed + pause_s;
+    const double share = static_cast<double>(done) / static_cast<double>(points_);
+    const std::string line =
+        fmt::format("\r\033[K{:.0f}%, {} of {} points, about {:.0f} s left", 100 * share,
+                    report::count_text(static_cast<std::int64_t>(done)),
+                    report::count_text(static_cast<std::int64_t>(points_)), elapsed * (1 / share - 1));
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    std::fflush(stderr);
+    drawn_ = true;
+  }
+
+ private:
+  bool shown_;
+  std::size_t points_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double next_s_ = 0;
+  bool drawn_ = false;
+};
+
+/// Estimates points, one after another, in buffers of its own.
+class Worker {
+ public:
+  Worker(const io::RunInput& input, const SweepRules& rules, Sweep& sweep)
+      : sweep_(sweep), rules_(rules), runs_(input, catalog::builtin_catalog()) {}
+
+  /// What the first of its points that break a rule say, by point.
+  std::map<plan::Rule, std::pair<std::size_t, std::string>> broken;
+
+  /// The problems of the point's values, if any.
+  Diagnostics fill(std::size_t index) {
+    plan::SweepPoint& point = sweep_.points[index];
+    const std::vector<std::size_t> places = plan::places_of(sweep_, index);
+    changes_.clear();
+    for (std::size_t axis = 0; axis < places.size(); ++axis) {
+      changes_.push_back({sweep_.axes[axis].pointer, sweep_.axes[axis].values[places[axis]], "--vary"});
+    }
+    runs_.read(changes_, variation_);
+    if (!variation_.problems.empty()) return std::move(variation_.problems);
+    if (rules_.gpus_follow) {
+      const Parallel& parallel = variation_.draft.run.parallel;
+      const std::int64_t gpus = std::int64_t{parallel.tensor} * parallel.pipeline * parallel.context * parallel.data;
+      changes_.push_back({std::string(name(Field::num_gpus)), std::to_string(gpus), "--vary"});
+      runs_.read(changes_, variation_);
+      if (!variation_.problems.empty()) return std::move(variation_.problems);
+    }
+    if (rules_.keep_tokens && !keep_tokens(index)) return std::move(variation_.problems);
+    if (variation_.broken.any()) {
+      reject(index);
+      return {};
+    }
+    estimate(variation_.run, workspace_, estimate_);
+    point.status = estimate_.fits ? PointStatus::fits : PointStatus::does_not_fit;
+    point.capacity_bytes = estimate_.capacity_bytes;
+    point.headroom_bytes = estimate_.headroom_bytes;
+    point.figures.reserve(plan::result_fields().size());
+    for (const plan::ResultField& field : plan::result_fields()) {
+      point.figures.push_back(field.value(variation_.run, estimate_));
+    }
+    return {};
+  }
+
+ private:
+  /// The global batch that has the tokens of the run as it is; false where no whole number of sequences has.
+  bool keep_tokens(std::size_t index) {
+    if (tokens_ == 0) {
+      io::Variation base;
+      runs_.read({}, base);
+      tokens_ = base.run.training.global_batch_size * base.run.training.seq_length;
+    }
+    const std::int64_t length = variation_.run.training.seq_length;
+    if (tokens_ % length != 0) {
+      reject(index, plan::Rule::batch_multiple,
+             fmt::format("{} tokens of a step are not whole sequences of {}", tokens_, length));
+      return false;
+    }
+    changes_.push_back({std::string(name(Field::global_batch_size)), std::to_string(tokens_ / length), "--keep"});
+    runs_.read(changes_, variation_);
+    return variation_.problems.empty();
+  }
+
+  void reject(std::size_t index, plan::Rule rule, std::string message) {
+    plan::SweepPoint& point = sweep_.points[index];
+    point.status = PointStatus::illegal;
+    point.rule = rule;
+    broken.emplace(rule, std::pair(index, std::move(message)));
+  }
+
+  void reject(std::size_t index) {
+    std::size_t rule = 0;
+    while (!variation_.broken[rule]) ++rule;
+    const auto first = static_cast<plan::Rule>(rule);
+    if (broken.count(first) > 0) return reject(index, first, {});
+    const Diagnostic found = plan::describe(first, variation_.run, variation_.draft.layers_per_stage);
+    reject(index, first, fmt::format("{}: {}", found.pointer, found.message));
+  }
+
+  Sweep& sweep_;
+  const SweepRules& rules_;
+  std::int64_t tokens_ = 0;
+  io::RunVariations runs_;
+  io::Variation variation_;
+  std::vector<io::Override> changes_;
+  EstimateWorkspace workspace_;
+  Estimate estimate_;
+};
+
+/// A value that cannot be read is said once, however many points have it.
+void add_new(Diagnostics& problems, Diagnostics of_point) {
+  for (Diagnostic& problem : of_point) {
+    const bool known = std::any_of(problems.begin(), problems.end(), [&](const Diagnostic& earlier) {
+      return earlier.pointer == problem.pointer && earlier.message == problem.message;
+    });
+    if (!known) problems.push_back(std::move(problem));
+  }
+}
+
+/// How many threads are worth their start: each reads the run for itself.
+std::size_t threads_for(std::size_t points) {
+  constexpr std::size_t least_points = 32;
+  constexpr std::size_t most = 64;
+  const std::size_t cores = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, most);
+  return std::clamp<std::size_t>(points / least_points, 1, cores);
+}
+
+}  // namespace
+
+Diagnostics estimate_points(const io::RunInput& input, const SweepRules& rules, Sweep& sweep) {
+  std::size_t count = 1;
+  for (const plan::SweepAxis& axis : sweep.axes) count *= axis.values.size();
+  sweep.points.assign(count, {});
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (std::size_t i = 0; i < threads_for(count); ++i) workers.push_back(std::make_unique<Worker>(input, rules, sweep));
+
+  Diagnostics problems;
+  Progress progress(rules.show_progress, count);
+  // Block by block, so that where it stops does not depend on the threads.
+  constexpr std::size_t block = 1024;
+  constexpr std::size_t most_problems = 20;
+  for (std::size_t first = 0; first < count && problems.size() < most_problems; first += block) {
+    const std::size_t last = std::min(count, first + block);
+    std::vector<Diagnostics> found(last - first);
+    std::atomic<std::size_t> next = first;
+    const auto work = [&](std::size_t thread) {
+      for (std::size_t i = next++; i < last; i = next++) {
+        found[i - first] = workers[thread]->fill(i);
+        if (thread == 0) progress.show(std::min(next.load(), last));
+      }
+    };
+    std::vector<std::thread> others;
+    for (std::size_t thread = 1; thread < workers.size(); ++thread) others.emplace_back(work, thread);
+    work(0);
+    for (std::thread& other : others) other.join();
+    for (Diagnostics& of_point : found) {
+      if (problems.size() < most_problems) add_new(problems, std::move(of_point));
+    }
+  }
+  std::map<plan::Rule, std::pair<std::size_t, std::string>> broken;
+  for (const std::unique_ptr<Worker>& worker : workers) {
+    for (auto& [rule, said] : worker->broken) {
+      const auto [place, is_new] = broken.emplace(rule, said);
+      if (!is_new && said.first < place->second.first) place->second = said;
+    }
+  }
+  for (auto& [rule, said] : broken) sweep.broken.emplace(rule, std::move(said.second));
+  return problems;
+}
+
+}  // namespace shardplan::cli

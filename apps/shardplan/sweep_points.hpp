@@ -1,0 +1,21 @@
+// The points of a sweep, estimated: on all cores, with the same result on any number of them.
+#pragma once
+
+#include "shardplan/core/diagnostic.hpp"
+#include "shardplan/io/run_file.hpp"
+#include "shardplan/plan/sweep.hpp"
+
+namespace shardplan::cli {
+
+/// What holds while fields vary.
+struct SweepRules {
+  bool keep_tokens = false;    ///< the tokens of a step: the global batch follows the sequences
+  bool gpus_follow = false;    ///< num_gpus is what the layout makes
+  bool show_progress = false;  ///< a line on standard error, after a second
+};
+
+/// Fills `points` and `broken` of a sweep whose axes are set. Problems are values that cannot be read, each once, in
+/// the order of the points; after 20 of them it stops.
+Diagnostics estimate_points(const io::RunInput& input, const SweepRules& rules, plan::Sweep& sweep);
+
+}  // namespace shardplan::cli
