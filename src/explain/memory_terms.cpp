@@ -381,7 +381,7 @@ void TermBuilder::add_memory() {
     }
     const Sym gpus = terms.input("node_gpus", "GPUs that share a node's host",
                                  std::min(run.cluster.gpus_per_node, run.num_gpus), "the cluster file, gpus_per_node");
-    derived(what, fmt::format("memory.{}_bytes_per_node", what), meaning, "B", rounded(sum / stage_count() * gpus),
+    derived(what, fmt::format("memory.{}_bytes_per_node", what), meaning, "B", whole_bytes(sum / stage_count() * gpus),
             value, source);
   };
   per_node("host", "host memory of a node", static_cast<double>(estimate.host_bytes_per_node), "arXiv:2101.06840");

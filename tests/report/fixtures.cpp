@@ -144,6 +144,8 @@ Example pipeline_of_four() {
   time.exposed_by_group_s[static_cast<std::size_t>(GroupKind::tensor)] = 8.40;
   time.exposed_by_group_s[static_cast<std::size_t>(GroupKind::pipeline)] = 0.083;
   time.exposed_by_group_s[static_cast<std::size_t>(GroupKind::data)] = 0.128;
+  time.data_exposed_stage = 0;
+  time.data_hidden_s = 0.198;
   time.communication_exposed_s = 8.40 + 0.083 + 0.128;
   time.bubble_s = 1.431;
   time.optimizer_s = 0.006;

@@ -41,7 +41,7 @@ TEST_CASE("1f1b, drawn") {
   std::vector<report::Text> texts = report::timeline_lines(drawn.view(), options);
   for (auto& line : report::next_lines(drawn.view(), legal_alternatives(4, 8, 1, {}), options)) texts.push_back(line);
   const std::vector<std::string> want = {
-      "bubble 27.3% = (p-1)/(m+p-1) = 3/11 | makespan 33 | in flight 4 3 2 1 | p2p 0",
+      "bubble 27.3% of makespan = (p-1)/(m+p-1) = 3/11 | makespan 33 | in flight 4 3 2 1 | p2p 0",
       "stage 0 |F0F1F2F3············B0W0F4B1W1F5B2W2F6B3W3F7B4W4··B5W5··B6W6··B7W7| live 4",
       "        |▂▂▄▄▆▆██████████████████████████████████████████▆▆▆▆▆▆▄▄▄▄▄▄▂▂▂▂▂▂|",
       "stage 1 |··F0F1F2········B0W0F3B1W1F4B2W2F5B3W3F6B4W4F7B5W5··B6W6··B7W7····| live 3",
@@ -62,7 +62,7 @@ TEST_CASE("zb-h1, drawn in ASCII") {
   TimelineOptions options;
   options.style.ascii = true;
   std::string text = report::render(report::timeline_lines(drawn.view(), options), options.style);
-  CHECK_THAT(text, test::StartsWith("bubble 11.1% | makespan 27 | in flight 4 4 4 4 | p2p 0\n"
+  CHECK_THAT(text, test::StartsWith("bubble 11.1% of makespan | makespan 27 | in flight 4 4 4 4 | p2p 0\n"
                                     "stage 0 |F0F1F2F3......B0W0F4B1W1F5B2W2F6B3W3F7B4W4B5W5B6W6B7W7| live 4\n"
                                     "        |112233444444444444444444444444444444444444333322221111|\n"
                                     "stage 1 |..F0F1F2....B0F3B1W0F4B2W1F5B3W2F6B4W3F7B5W4B6W5B7W6W7| live 4\n"));
@@ -117,7 +117,8 @@ TEST_CASE("only the answer") {
   TimelineOptions options;
   options.quiet = true;
   const auto lines = lines_of(report::timeline_lines(drawn.view(), options));
-  CHECK(lines == std::vector<std::string>{"bubble 25.0% = (p-1)/(m+p-1) = 1/4 | makespan 12 | in flight 3 3 | p2p 0"});
+  CHECK(lines == std::vector<std::string>{
+                     "bubble 25.0% of makespan = (p-1)/(m+p-1) = 1/4 | makespan 12 | in flight 3 3 | p2p 0"});
 }
 
 TEST_CASE("schedules side by side") {
