@@ -70,18 +70,11 @@ std::string refreshed(const std::string& text, std::vector<std::string>& command
 /// `shardplan ...` in sentences and tables, with files and words in the place of RUN.json, TOPIC ..; commands alone and
 /// forms with alternatives are names.
 std::vector<std::vector<std::string>> inline_commands(const std::string& text) {
-  const std::map<std::string, std::string> stands_for = {{"RUN.json", example},
-                                                         {"A.json", example},
-                                                         {"a.json", example},
-                                                         {"B.json", other},
-                                                         {"runs/", "configs/runs"},
-                                                         {"runs/*.json", "configs/runs/*.json"},
-                                                         {"TOPIC", "bubble"},
-                                                         {"FIELD", "seq"},
-                                                         {"KIND", "gpus"},
-                                                         {"COMMAND", "check"},
-                                                         {"TERM[@STAGE]", "activ@0"},
-                                                         {"ADDRESS", "activ@0"}};
+  const std::map<std::string, std::string> stands_for = {
+      {"RUN.json", example}, {"A.json", example},        {"a.json", example},
+      {"B.json", other},     {"runs/", "configs/runs"},  {"runs/*.json", "configs/runs/*.json"},
+      {"TOPIC", "bubble"},   {"FIELD", "seq"},           {"KIND", "gpus"},
+      {"COMMAND", "check"},  {"TERM[@STAGE]", "activ@0"}};
   std::vector<std::vector<std::string>> commands;
   const std::string start = "`shardplan ";
   for (std::size_t at = 0; (at = text.find(start, at)) != std::string::npos; ++at) {
