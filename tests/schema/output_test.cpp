@@ -70,7 +70,6 @@ std::map<std::string, std::vector<Line>> lines() {
         {"compare", run, "--tp", "4", "--explain", "mfu"},
         {"compare", run, adapters, "--explain", "mfu"},
         {"check", run, "--explain", "mfu"},
-        {"check", run, adapters, "--explain", "mfu"},
         {"search", run, "--tp", "8", "--pp", "4", "--mbs", "1", "--recompute", "none", "--explain", "mfu"}}},
       {"sweep",
        {{"sweep", run, "--vary", "tp=3,4,8"},
