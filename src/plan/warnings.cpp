@@ -127,9 +127,10 @@ void optimizer_warnings(const Run& run, Warnings& warnings) {
 
 }  // namespace
 
-/// A stack of one FSDP under the other: its constants are those of its own.
+/// A stack of one FSDP under the other: its constants are those of its own. A single rank shards nothing.
 void stack_warnings(const Run& run, Warnings& warnings) {
   const int version = run.training.stack.fsdp_version;
+  if (run.parallel.dense_replicas() <= 1) return;
   if (run.parallel.fsdp == Fsdp::none || version == 0 || version == run.parallel.fsdp_version) return;
   warnings.push_back(
       {"stack_fsdp_version", std::string(name(plan::Field::fsdp_version)),
