@@ -131,7 +131,9 @@ const std::vector<Expected> expected = {
     {{"throughput", "--let", "step=32"}, 131072, 0},
     {{"peak-flops"}, 989.4e12, 1e-4},
     {{"gpu-count"}, 14, 0},
-    {{"gpu-count", "configs/runs/deepseek-v3-2048xh800.json"}, 111, 0},  // 671.03e9 x 14 B / 84.94e9 = 110.6
+    {{"gpu-count", "configs/runs/deepseek-v3-2048xh800.json"},
+     113,
+     0},  // (671.03e9 + MTP 11.61e9) x 14 B / 84.94e9 = 112.5
 };
 
 }  // namespace
@@ -437,7 +439,7 @@ TEST_CASE("numbers beside a card's result are those that a hand derives") {
            // 14.03e9 + 2 x 35 GiB read through 6 GB/s: 2 B x 0.744e9 + 35.28e9 bytes.
            {{"infinity", qlora}, {"6.13 s each"}},
            {{"gpu-count"}, {"140 + 140 + 840 = 1120 GB", "1129 GB: weights 141.1 GB"}},
-           {{"gpu-count", deepseek}, {"9395 GB", "14 P / card"}},
+           {{"gpu-count", deepseek}, {"9557 GB", "14 P / card"}},
            {{"rank-order", deepseek}, {"tensor: no group", "neighbours, ranks 0-127"}},
            {{"rank-order"}, {"every 32nd rank"}},
            {{"3d", deepseek}, {"expert 1240.3 GiB", "experts over p e x = 1024"}},

@@ -45,7 +45,13 @@ StateElements<Sym> whole_model(Card& c) {
   const double base = static_cast<double>(count_parameters(c.run().model).parameters);
   if (!c.run().training.peft.active()) {
     all.trained = parameters;
-    all.narrow = std::min(all.narrow, parameters);
+    // Multi-token prediction blocks train beside the model, which is counted without them.
+    if (c.run().model.mtp_layers > 0) {
+      const Weights& dense = c.workspace().ends.mtp.weights.dense;
+      const Weights& expert = c.workspace().ends.mtp.weights.expert;
+      all.trained += dense.trained * parallel.tensor + expert.trained * parallel.expert * parallel.expert_tensor;
+    }
+    all.narrow = std::min(all.narrow, all.trained);
   } else {
     all.adapters = static_cast<double>(c.estimate().model.by_part.adapters);
     all.frozen = base - all.quantized;
