@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 
 #include "command.hpp"
@@ -51,7 +51,9 @@ Result<Baseline> Baseline::open(const std::string& place, const std::vector<io::
   }
   if (io::is_check(text.value)) {
     Result<std::map<std::string, plan::Figures>> earlier = io::read_check(text.value);
-    baseline.figures_ = std::move(earlier.value);
+    for (const auto& [file, figures] : earlier.value) {
+      baseline.figures_.emplace(fs::path(file).lexically_normal().string(), figures);
+    }
     result.problems = std::move(earlier.problems);
     return result;
   }
@@ -71,39 +73,33 @@ Result<Baseline> Baseline::open(const std::string& place, const std::vector<io::
 
 namespace {
 
-/// "a/b/c.json", "b/c.json", "c.json": the ends of a path, the longest first.
-std::vector<fs::path> ends_of(const std::string& path) {
-  std::vector<fs::path> ends;
-  const fs::path whole = fs::path(path).lexically_normal().relative_path();
-  for (auto first = whole.begin(); first != whole.end(); ++first) {
-    fs::path end;
-    for (auto part = first; part != whole.end(); ++part) end /= *part;
-    ends.push_back(std::move(end));
-  }
-  return ends;
+/// Whether a path ends with the parts of another: new/runs/a.json with runs/a.json.
+bool ends_with(std::string_view path, std::string_view end) {
+  if (path.size() < end.size() || path.substr(path.size() - end.size()) != end) return false;
+  return path.size() == end.size() || path[path.size() - end.size() - 1] == '/';
 }
 
 }  // namespace
 
 std::optional<plan::Figures> Baseline::of(const std::string& path, std::string& problem) const {
   if (one_) return one_;
-  const fs::path whole = fs::path(path).lexically_normal();
-  for (const auto& [earlier, figures] : figures_) {
-    if (fs::path(earlier).lexically_normal() == whole) return figures;
-  }
+  const std::string whole = fs::path(path).lexically_normal().string();
+  if (const auto same = figures_.find(whole); same != figures_.end()) return same->second;
   std::error_code error;
-  for (const fs::path& end : ends_of(path)) {
+  // "a/b/c.json", "b/c.json", "c.json"
+  std::size_t next = whole.front() == '/' ? 1 : 0;
+  for (std::size_t begin = next; next != std::string::npos; begin = next) {
+    const std::string end = whole.substr(begin);
+    const std::size_t slash = whole.find('/', begin);
+    next = slash == std::string::npos ? slash : slash + 1;
     // Of an earlier answer: the one run whose path ends so.
     const plan::Figures* found = nullptr;
-    std::size_t count = 0;
     for (const auto& [earlier, figures] : figures_) {
-      const std::vector<fs::path> ends = ends_of(earlier);
-      if (std::find(ends.begin(), ends.end(), end) == ends.end()) continue;
+      if (!ends_with(earlier, end)) continue;
+      if (found != nullptr) return std::nullopt;
       found = &figures;
-      ++count;
     }
-    if (count == 1) return *found;
-    if (count > 1) return std::nullopt;
+    if (found != nullptr) return *found;
     const fs::path candidate = fs::path(folder_) / end;
     if (folder_.empty() || !fs::is_regular_file(candidate, error)) continue;
     Result<io::JsonText> text = io::read_json(candidate.string());

@@ -27,7 +27,7 @@ class Baseline {
  private:
   std::string folder_;
   std::vector<io::Override> overrides_;
-  std::map<std::string, plan::Figures> figures_;
+  std::map<std::string, plan::Figures> figures_;  ///< of an earlier answer, by normal paths
   std::optional<plan::Figures> one_;
 };
 
