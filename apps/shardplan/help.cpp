@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "shardplan/core/pointer.hpp"
 #include "shardplan/report/text.hpp"
 
 namespace shardplan::cli {
@@ -56,13 +57,6 @@ std::string exit_statuses(std::string_view zero, std::string_view one, std::stri
 std::string left_side(const Flag& flag) {
   return fmt::format("{}--{}{}{}", flag.letter == 0 ? "" : fmt::format("-{}, ", flag.letter), flag.name,
                      flag.value.empty() ? "" : " ", flag.value);
-}
-
-/// "/parallel/tensor" as "parallel.tensor"
-std::string dotted(std::string_view pointer) {
-  std::string path(pointer.substr(pointer.empty() ? 0 : 1));
-  std::replace(path.begin(), path.end(), '/', '.');
-  return path;
 }
 
 /// Columns of a command's flags.

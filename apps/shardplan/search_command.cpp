@@ -1,16 +1,15 @@
 // `shardplan search`: which layouts fit, and which is best; why the others lose.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <thread>
 
 #include "command.hpp"
 #include "explained.hpp"
 #include "interrupt.hpp"
+#include "progress_line.hpp"
 #include "search_input.hpp"
 #include "search_reasons.hpp"
 #include "shardplan/io/search_json.hpp"
@@ -90,39 +89,13 @@ plan::SearchOptions read_options(const Arguments& arguments, Diagnostics& proble
   return options;
 }
 
-/// A line of standard error that is written over and over while the search lasts.
-class ProgressLine {
- public:
-  explicit ProgressLine(bool shown) : shown_(shown) {}
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-  ~ProgressLine() { clear(); }
-
-  void show(const plan::SearchProgress& progress) {
-    constexpr double silent_s = 1;
-    if (!shown_ || progress.elapsed_s < silent_s || progress.done == 0 || progress.share <= 0) return;
-    const double rate = static_cast<double>(progress.done) / progress.elapsed_s;
-    const double left = progress.elapsed_s * (1 / progress.share - 1);
-    std::string line = fmt::format("{:.0f}%, {} layouts, {}/s", 100 * progress.share, report::count_text(progress.done),
-                                   report::short_count(rate));
-    if (progress.best) line += fmt::format(", best so far {}", report::seconds_text(progress.best->step_s));
-    line += fmt::format(", about {:.0f} s left", left);
-    write("\r\033[K" + line);
-    drawn_ = true;
-  }
-  void clear() {
-    if (drawn_) write("\r\033[K");
-    drawn_ = false;
-  }
-
- private:
-  static void write(const std::string& text) {
-    std::fwrite(text.data(), 1, text.size(), stderr);
-    std::fflush(stderr);
-  }
-  bool shown_;
-  bool drawn_ = false;
-};
+void show(const plan::SearchProgress& progress, ProgressLine& line) {
+  if (!line.is_due(progress.elapsed_s) || progress.done == 0 || progress.share <= 0) return;
+  const double rate = static_cast<double>(progress.done) / progress.elapsed_s;
+  std::string done = fmt::format("{} layouts, {}/s", report::count_text(progress.done), report::short_count(rate));
+  if (progress.best) done += fmt::format(", best so far {}", report::seconds_text(progress.best->step_s));
+  line.show(progress.elapsed_s, progress.share, done);
+}
 
 int status_of(const plan::SearchReport& report) {
   if (Interrupt::pressed().load()) return exit_interrupted;
@@ -197,8 +170,8 @@ Outcome run_search(const Arguments& arguments, const OutputStyle& style) {
   report.batch_stated =
       std::none_of(input.input.overrides.begin(), input.input.overrides.end(),
                    [](const io::Override& o) { return o.pointer == "/training/global_batch_size" && o.flag.empty(); });
-  ProgressLine line(isatty(STDERR_FILENO) == 1);
-  options.progress = [&line](const plan::SearchProgress& progress) { line.show(progress); };
+  ProgressLine line;
+  options.progress = [&line](const plan::SearchProgress& progress) { show(progress, line); };
   report.result = plan::search(input.base, input.read.run, input.space, options);
   line.clear();
   for (const plan::Found& found : report.result.best) report.best.push_back(plan::row_of(input.base, found));

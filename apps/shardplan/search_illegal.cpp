@@ -7,6 +7,7 @@
 #include <map>
 
 #include "search_reasons.hpp"
+#include "shardplan/core/pointer.hpp"
 #include "shardplan/io/overrides.hpp"
 #include "shardplan/plan/validate.hpp"
 
@@ -138,13 +139,6 @@ std::vector<std::int64_t> nearest(const std::map<std::int64_t, LayoutChoice>& le
   return values;
 }
 
-/// "parallel.shard_group"
-std::string dotted(Field field) {
-  std::string path(name(field).substr(1));
-  std::replace(path.begin(), path.end(), '/', '.');
-  return path;
-}
-
 using LegalValues = std::map<std::int64_t, LayoutChoice>;
 
 /// The values that a variable has in the legal layouts of a space, each with one of them.
@@ -192,7 +186,7 @@ plan::Refusal refusal_of(const SearchInput& input, const Stated& variable, const
   }
   const std::string_view flag = io::flag_of(name(variable.field));
   plan::Refusal refusal;
-  refusal.flags = flag.empty() ? fmt::format("--set {}={}", dotted(variable.field), words(variable.values))
+  refusal.flags = flag.empty() ? fmt::format("--set {}={}", dotted(name(variable.field)), words(variable.values))
                                : fmt::format("--{} {}", flag, words(variable.values));
   // The flag names the value that the rule's sentence starts with.
   const std::size_t said = sentence.find(": ");

@@ -1,6 +1,5 @@
 // `shardplan sweep`: what if one field, or two, or more, took these values?
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -210,7 +209,6 @@ Outcome run_sweep(const Arguments& arguments, const OutputStyle& style) {
   SweepRules rules;
   rules.keep_tokens = request.value.keep == Keep::tokens;
   rules.gpus_follow = follows_gpus(request.value);
-  rules.show_progress = isatty(STDERR_FILENO) == 1;
   outcome.problems = estimate_points(input.value, rules, sweep);
   if (!outcome.problems.empty()) return outcome;
   if (plan::smallest_point(sweep) == sweep.points.size()) {

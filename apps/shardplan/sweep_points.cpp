@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "progress_line.hpp"
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/run_variations.hpp"
 #include "shardplan/plan/validate.hpp"
@@ -26,40 +26,13 @@ using plan::Field;
 using plan::PointStatus;
 using plan::Sweep;
 
-/// A line of standard error that is written over and over.
-class Progress {
- public:
-  Progress(bool shown, std::size_t points) : shown_(shown), points_(points) {}
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  ~Progress() {
-    if (drawn_) std::fputs("\r\033[K", stderr);
-  }
-
-  void show(std::size_t done) {
-    if (!shown_ || done == 0) return;
-    const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    constexpr double silent_s = 1;
-    constexpr double pause_s = 0.1;
-    if (elapsed < silent_s || elapsed < next_s_) return;
-    next_s_ = elapsed + pause_s;
-    const double share = static_cast<double>(done) / static_cast<double>(points_);
-    const std::string line =
-        fmt::format("\r\033[K{:.0f}%, {} of {} points, about {:.0f} s left", 100 * share,
-                    report::count_text(static_cast<std::int64_t>(done)),
-                    report::count_text(static_cast<std::int64_t>(points_)), elapsed * (1 / share - 1));
-    std::fwrite(line.data(), 1, line.size(), stderr);
-    std::fflush(stderr);
-    drawn_ = true;
-  }
-
- private:
-  bool shown_;
-  std::size_t points_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  double next_s_ = 0;
-  bool drawn_ = false;
-};
+void show(std::size_t done, std::size_t points, std::chrono::steady_clock::time_point start, ProgressLine& line) {
+  const double elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!line.is_due(elapsed_s) || done == 0) return;
+  line.show(elapsed_s, static_cast<double>(done) / static_cast<double>(points),
+            fmt::format("{} of {} points", report::count_text(static_cast<std::int64_t>(done)),
+                        report::count_text(static_cast<std::int64_t>(points))));
+}
 
 /// Estimates points, one after another, in buffers of its own.
 class Worker {
@@ -176,7 +149,8 @@ Diagnostics estimate_points(const io::RunInput& input, const SweepRules& rules, 
   for (std::size_t i = 0; i < threads_for(count); ++i) workers.push_back(std::make_unique<Worker>(input, rules, sweep));
 
   Diagnostics problems;
-  Progress progress(rules.show_progress, count);
+  ProgressLine line;
+  const auto start = std::chrono::steady_clock::now();
   // Block by block, so that where it stops does not depend on the threads.
   constexpr std::size_t block = 1024;
   constexpr std::size_t most_problems = 20;
@@ -187,7 +161,7 @@ Diagnostics estimate_points(const io::RunInput& input, const SweepRules& rules, 
     const auto work = [&](std::size_t thread) {
       for (std::size_t i = next++; i < last; i = next++) {
         found[i - first] = workers[thread]->fill(i);
-        if (thread == 0) progress.show(std::min(next.load(), last));
+        if (thread == 0) show(std::min(next.load(), last), count, start, line);
       }
     };
     std::vector<std::thread> others;

@@ -1,4 +1,5 @@
-// The points of a sweep, estimated: on all cores, with the same result on any number of them.
+// The points of a sweep, estimated: on all cores, with the same result on any number of them; what takes long shows how
+// far it is.
 #pragma once
 
 #include "shardplan/core/diagnostic.hpp"
@@ -9,9 +10,8 @@ namespace shardplan::cli {
 
 /// What holds while fields vary.
 struct SweepRules {
-  bool keep_tokens = false;    ///< the tokens of a step: the global batch follows the sequences
-  bool gpus_follow = false;    ///< num_gpus is what the layout makes
-  bool show_progress = false;  ///< a line on standard error, after a second
+  bool keep_tokens = false;  ///< the tokens of a step: the global batch follows the sequences
+  bool gpus_follow = false;  ///< num_gpus is what the layout makes
 };
 
 /// Fills `points` and `broken` of a sweep whose axes are set. Problems are values that cannot be read, each once, in

@@ -8,6 +8,7 @@
 
 #include "overrides.hpp"
 #include "ranges.hpp"
+#include "shardplan/core/pointer.hpp"
 #include "shardplan/io/overrides.hpp"
 #include "shardplan/io/suggest.hpp"
 
@@ -63,10 +64,7 @@ std::string label_of(const std::string& pointer) {
   if (pointer == "/parallel/sequence_parallel") return "sp";
   if (pointer == "/microbatches") return "microbatches";
   const std::string_view flag = io::flag_of(pointer);
-  if (!flag.empty()) return std::string(flag);
-  std::string path = pointer.substr(1);
-  std::replace(path.begin(), path.end(), '/', '.');
-  return path;
+  return flag.empty() ? dotted(pointer) : std::string(flag);
 }
 
 constexpr std::string_view range_syntax =

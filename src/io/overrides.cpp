@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "override_apply.hpp"
+#include "shardplan/core/pointer.hpp"
 #include "shardplan/io/json_text.hpp"
 #include "shardplan/io/suggest.hpp"
 #include "shardplan/plan/fields.hpp"
@@ -93,9 +94,7 @@ std::string nearest_field(std::string_view typed) {
   const std::string_view near = closest(last, members);
   if (near.empty()) return {};
   const auto index = static_cast<std::size_t>(std::find(members.begin(), members.end(), near) - members.begin());
-  std::string path(names_of<plan::Field>[index].substr(1));
-  std::replace(path.begin(), path.end(), '/', '.');
-  return path;
+  return dotted(names_of<plan::Field>[index]);
 }
 
 std::string_view flag_of(std::string_view pointer) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "override_apply.hpp"
+#include "shardplan/core/pointer.hpp"
 
 namespace shardplan::io {
 namespace {
@@ -38,13 +39,6 @@ bool is_stated(const Statement& statement, const WayOut::Setting& setting) {
   }
   const nlohmann::json* value = in_file(statement, setting.pointer);
   return value != nullptr && value->dump() == setting.value;
-}
-
-/// "parallel.zero_stage"
-std::string dotted(std::string_view pointer) {
-  std::string path(pointer.substr(1));
-  std::replace(path.begin(), path.end(), '/', '.');
-  return path;
 }
 
 /// A JSON value as a shell word: the text of a string without its quotes.

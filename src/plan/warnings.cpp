@@ -47,9 +47,8 @@ std::string way_to_shard(const Run& run) {
     case Framework::deepspeed: return pipeline ? "a larger --tp or --pp splits them" : "--zero 3 shards them";
     case Framework::megatron:
       return run.parallel.zero_stage > 0
-                 ? "a larger --tp or --pp splits them; --fsdp full_shard --framework megatron shards them (zero_stage "
-                   "1 "
-                   "keeps them whole, Megatron-FSDP takes its place)"
+                 ? "a larger --tp or --pp splits them; --fsdp full_shard --framework megatron shards them "
+                   "(zero_stage 1 keeps them whole, Megatron-FSDP takes its place)"
                  : "a larger --tp or --pp splits them, --fsdp full_shard --framework megatron shards them";
     default: return "--fsdp full_shard --framework fsdp shards them";
   }

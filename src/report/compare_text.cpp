@@ -8,6 +8,7 @@
 
 #include "check_changes.hpp"
 #include "facts.hpp"
+#include "shardplan/core/pointer.hpp"
 #include "shardplan/plan/results.hpp"
 #include "shardplan/report/number.hpp"
 #include "shardplan/report/sweep_text.hpp"
@@ -40,11 +41,6 @@ std::string list_value(const std::string& value) {
 std::string plain_value(const std::string& value) {
   if (value.empty()) return "-";
   return value.size() > 1 && value.front() == '"' ? value.substr(1, value.size() - 2) : value;
-}
-
-std::string dotted(std::string path) {
-  std::replace(path.begin(), path.end(), '/', '.');
-  return path.substr(1);
 }
 
 /// A row of the table: label, one text a run, what is said of the change.

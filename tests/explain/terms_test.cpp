@@ -112,6 +112,18 @@ void note_features(const Run& run, std::set<std::string>& seen) {
 }
 constexpr std::size_t all_features = 16;
 
+/// Calls `use` with so many legal random runs, each as read and as text.
+template <class Use>
+void each_legal_run(test::Random& random, int wanted, const Use& use) {
+  for (int legal = 0, tried = 0; legal < wanted && tried < 5 * wanted; ++tried) {
+    const std::string text = test::random_run(random).dump();
+    const io::ReadRun read = test::read_run(text);
+    if (!read.ok()) continue;
+    ++legal;
+    use(read, text);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("formulas that are printed give the values that are printed") {
@@ -120,11 +132,7 @@ TEST_CASE("formulas that are printed give the values that are printed") {
   const int wanted = test::sample(1'000);
   std::size_t formulas = 0, terms = 0;
   std::set<std::string> features;
-  for (int legal = 0, tried = 0; legal < wanted && tried < 5 * wanted; ++tried) {
-    const std::string text = test::random_run(random).dump();
-    const io::ReadRun read = test::read_run(text);
-    if (!read.ok()) continue;
-    ++legal;
+  each_legal_run(random, wanted, [&](const io::ReadRun& read, const std::string& text) {
     note_features(read.run, features);
     const Explained explained(read.run);
     std::string wrong;
@@ -137,7 +145,7 @@ TEST_CASE("formulas that are printed give the values that are printed") {
       wrong += address + ": its formula does not give the estimate's value\n";
     }
     if (!wrong.empty()) FAIL_CHECK(text << "\n" << wrong.substr(0, 3000));
-  }
+  });
   CAPTURE(formulas, terms);
   CHECK(3 * formulas > terms);
   CAPTURE(features);
@@ -147,11 +155,7 @@ TEST_CASE("formulas that are printed give the values that are printed") {
 TEST_CASE("terms are the numbers of the estimate, at the paths of its JSON") {
   test::Random random(815);
   const int wanted = test::sample(1'000);
-  for (int legal = 0, tried = 0; legal < wanted && tried < 5 * wanted; ++tried) {
-    const std::string text = test::random_run(random).dump();
-    const io::ReadRun read = test::read_run(text);
-    if (!read.ok()) continue;
-    ++legal;
+  each_legal_run(random, wanted, [&](const io::ReadRun& read, const std::string& text) {
     const Explained explained(read.run);
     io::EstimateContext context;
     context.run_json = read.run_json;
@@ -183,18 +187,14 @@ TEST_CASE("terms are the numbers of the estimate, at the paths of its JSON") {
     }
     if (!wrong.empty()) FAIL_CHECK(text << "\n" << wrong.substr(0, 3000));
     CHECK(seen.size() > 40);
-  }
+  });
 }
 
 TEST_CASE("bytes of every collective are a formula of the code that counted them") {
   test::Random random(1910);
   const int wanted = test::sample(1'000);
   std::set<std::string> seen;
-  for (int legal = 0, tried = 0; legal < wanted && tried < 5 * wanted; ++tried) {
-    const std::string text = test::random_run(random).dump();
-    const io::ReadRun read = test::read_run(text);
-    if (!read.ok()) continue;
-    ++legal;
+  each_legal_run(random, wanted, [&](const io::ReadRun& read, const std::string& text) {
     const Explained explained(read.run);
     for (const CommunicationCall& row : explained.estimate.communication) {
       const std::string path = fmt::format("communication.{}", row.name);
@@ -210,7 +210,7 @@ TEST_CASE("bytes of every collective are a formula of the code that counted them
         CHECK(explained.terms->find(path + part + ".rest") == nullptr);
       }
     }
-  }
+  });
   for (const char* const name :
        {"grad_all_reduce", "grad_reduce_scatter", "param_all_gather", "param_all_gather_forward",
         "param_all_gather_backward", "grad_replica_all_reduce", "expert_grad_all_reduce", "expert_grad_reduce_scatter",
@@ -233,11 +233,7 @@ TEST_CASE("every time that is printed is a formula, down to tables, constants an
                                            "time.optimizer.dense_products",
                                            "time.optimizer.expert_products",
                                            "time.optimizer.largest_product"};
-  for (int legal = 0, tried = 0; legal < wanted && tried < 5 * wanted; ++tried) {
-    const std::string text = test::random_run(random).dump();
-    const io::ReadRun read = test::read_run(text);
-    if (!read.ok()) continue;
-    ++legal;
+  each_legal_run(random, wanted, [&](const io::ReadRun& read, const std::string& text) {
     const Explained explained(read.run);
     std::string wrong;
     for (const explain::Term& term : explained.terms->all()) {
@@ -249,7 +245,7 @@ TEST_CASE("every time that is printed is a formula, down to tables, constants an
       if (!named && !table && simulated.count(path) == 0) wrong += path + "\n";
     }
     if (!wrong.empty()) FAIL_CHECK(text << "\n" << wrong.substr(0, 3000));
-  }
+  });
 }
 
 TEST_CASE("the data-parallel wait of a step is that of the stage that it names, call by call") {
