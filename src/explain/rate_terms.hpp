@@ -48,13 +48,4 @@ class Rates {
   const Gpu& gpu_;
 };
 
-/// Seconds of one operator as terms.
-struct OperatorTimes {
-  Sym forward, input_gradient, weight_gradient;
-};
-
-/// Adds the terms below the unit's path. `causal_share`: share of the scores that a causal kernel computes.
-OperatorTimes operator_times(TermBuilder& builder, const UnitTerms& unit, const Operator<Sym>& op,
-                             const Operator<double>& number, double causal_share);
-
 }  // namespace shardplan::explain

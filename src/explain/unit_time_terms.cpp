@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "rate_terms.hpp"
+#include "recorder.hpp"
+#include "shardplan/physics/operator_time.hpp"
 #include "shardplan/physics/timing_parts.hpp"
 #include "shardplan/plan/step_rules.hpp"
 
@@ -19,27 +21,16 @@ class UnitTimes {
   UnitTimes(TermBuilder& builder, UnitTerms& unit) : b_(builder), rates_(builder), run_(builder.run), unit_(unit) {}
 
   void add_operators(double causal_share, bool layer_recomputed) {
-    Reruns reruns(run_, unit_.numbers, layer_recomputed);
-    const Operator<double>* number = unit_.numbers.operators.begin();
-    for (const Operator<Sym>& op : unit_.operators.operators) {
-      const OperatorTimes time = operator_times(b_, unit_, op, *number, causal_share);
-      const bool again = reruns.next(*number);
-      const Sym both = time.input_gradient + time.weight_gradient;
-      const Sym rerun = again ? time.forward : Sym();
-      forward_ += time.forward;
-      backward_ += both;
-      rerun_ += rerun;
-      if (op.kind == OperatorKind::gemm || op.kind == OperatorKind::grouped_gemm) gemm_ += time.forward + both + rerun;
-      if (op.kind == OperatorKind::attention) attention_ += time.forward + both + rerun;
-      ++number;
-    }
-  }
-
-  void add_sums() {
-    unit_.gemm =
-        sum("gemm", "gemm_time", "matrix products, forward, backward and again", gemm_, unit_.unit->time.gemm_s);
-    unit_.attention = sum("attention", "attention_time", "attention, forward, backward and again", attention_,
-                          unit_.unit->time.attention_s);
+    const Recorder trace(b_.terms, run_, unit_.path, unit_.label);
+    constexpr InputName mask = {
+        "causal", "of the scores, what the causal mask leaves: mean keys a query sees over those it is scored against"};
+    const Sym causal = causal_share == 0.5 ? Sym(0.5) : trace.run(mask, causal_share);
+    const UnitTimeOf<Sym> time = unit_time(trace, run_, unit_.operators, causal, layer_recomputed);
+    forward_ = time.forward_s;
+    backward_ = time.backward_s;
+    rerun_ = time.recompute_s;
+    unit_.gemm = time.gemm_s;
+    unit_.attention = time.attention_s;
   }
 
   /// What the head adds to its operators: the loss reads and writes the logits.
@@ -174,12 +165,6 @@ class UnitTimes {
     return formula.node() == nullptr ? Sym(value) : b_.kept(symbol, address);
   }
 
-  Sym sum(std::string_view symbol, std::string_view what, std::string_view meaning, Sym formula, double value) {
-    if (value == 0) return Sym(0.0);
-    return b_.derived(symbol, fmt::format("{}.{}", unit_.path, what), fmt::format("{}: {}", unit_.label, meaning), "s",
-                      formula, value, sources::timing);
-  }
-
   /// A pass is never shorter than the host needs to launch it.
   Sym at_least(Sym operators, std::string_view what, Sym host) {
     if (what == "recompute") return max(operators, host);
@@ -275,7 +260,7 @@ class UnitTimes {
   Rates rates_;
   const Run& run_;
   UnitTerms& unit_;
-  Sym forward_, backward_, rerun_, gemm_, attention_;
+  Sym forward_, backward_, rerun_;
   Sym alone_forward_, alone_backward_;
   std::array<Rows, collective_count> rows_{};
 };
@@ -285,7 +270,6 @@ class UnitTimes {
 void TermBuilder::add_layer_times(UnitTerms& unit, const LayerKind& kind, bool layer_recomputed, double causal_share) {
   UnitTimes times(*this, unit);
   times.add_operators(causal_share, layer_recomputed);
-  times.add_sums();
   times.add_collectives(kind, layer_recomputed);
   times.add_collective_sums();
   times.add_passes(true, layer_recomputed);
@@ -294,7 +278,6 @@ void TermBuilder::add_layer_times(UnitTerms& unit, const LayerKind& kind, bool l
 void TermBuilder::add_end_times(UnitTerms& unit, const Symbols<Sym>& v, const LossBytes& loss) {
   UnitTimes times(*this, unit);
   times.add_operators(0.5, false);
-  times.add_sums();
   const Sym tokens = v.s * v.b / v.c;
   const Sym hidden = v.w * tokens * v.h;
   const bool sharded = run.parallel.sequence_parallel;

@@ -127,11 +127,6 @@ UnitWeights fold_weights(const OperatorList<double>& list, const StateCounting& 
   return unit;
 }
 
-bool is_recomputed(const Operator<double>& op, const Recompute& recompute) noexcept {
-  const std::uint8_t modules = recomputed_modules(recompute);
-  return covers(modules, op.rerun_by) || covers(modules, op.also_rerun_by);
-}
-
 SavedBytes fold_saved(const OperatorList<double>& list, const Recompute& recompute, double checkpoint_bytes,
                       double op_level_kept) noexcept {
   SavedBytes bytes;

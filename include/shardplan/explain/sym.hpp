@@ -95,6 +95,8 @@ inline Sym& operator-=(Sym& left, Sym right) { return left = left - right; }
 inline Sym& operator*=(Sym& left, Sym right) { return left = left * right; }
 Sym max(Sym left, Sym right);
 Sym min(Sym left, Sym right);
+/// The larger one alone: what loses leaves no trace.
+inline Sym larger(Sym left, Sym right) noexcept { return left.value() < right.value() ? right : left; }
 Sym ceil(Sym x);
 Sym floor(Sym x);
 Sym pow(Sym base, Sym exponent);

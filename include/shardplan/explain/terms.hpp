@@ -40,6 +40,11 @@ class Terms {
   static std::string_view meant(std::string_view typed);
   /// Whether this very address is taken.
   bool has(std::string_view address) const { return by_address_.find(address) != by_address_.end(); }
+  /// The term of this very address, or nullptr.
+  const Term* at(std::string_view address) const {
+    const auto known = by_address_.find(address);
+    return known == by_address_.end() ? nullptr : &terms_[known->second];
+  }
 
   const std::deque<Term>& all() const noexcept { return terms_; }
   /// Addresses whose formula did not give the estimate's value; they show the value alone. Empty but for defects.

@@ -97,7 +97,11 @@ SavedBytes fold_saved(const OperatorList<double>& list, const Recompute& recompu
                       double op_level_kept) noexcept;
 
 /// Whether a covered operator is run again in the backward pass.
-bool is_recomputed(const Operator<double>& op, const Recompute& recompute) noexcept;
+template <class N>
+bool is_recomputed(const Operator<N>& op, const Recompute& recompute) noexcept {
+  const std::uint8_t modules = recomputed_modules(recompute);
+  return covers(modules, op.rerun_by) || covers(modules, op.also_rerun_by);
+}
 
 /// FLOP of one unit and one microbatch on one rank.
 struct UnitFlop {

@@ -7,10 +7,9 @@
 
 #include "shardplan/physics/optimizers.hpp"
 #include "shardplan/physics/states.hpp"
+#include "shardplan/physics/trace.hpp"
 
 namespace shardplan {
-
-constexpr double value_of(double number) noexcept { return number; }
 
 /// The elements of Weights that states are a function of.
 template <class N>

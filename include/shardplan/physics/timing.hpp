@@ -21,33 +21,29 @@ double attention_shape_share(const Gpu& gpu, double s0, double head_dim, double 
 /// `bytes` through HBM. Seconds.
 double memory_seconds(const Gpu& gpu, double bytes) noexcept;
 
-/// Where ring traffic of a group runs: bytes/s that one GPU sends at, and the start-up of a pass.
-struct Path {
-  double bandwidth = 0;
-  double latency_s = 0;
-};
-
-Path path_of(const Cluster& cluster, const RankGroup& group) noexcept;
-
 /// One call in which a GPU sends `sent` bytes of a `message`-byte tensor. Seconds.
 double collective_seconds(const Cluster& cluster, Collective op, const RankGroup& group, double sent) noexcept;
 
 /// Forward, backward and recomputed time of one unit (a layer or an end) for one microbatch, without communication.
-struct UnitTime {
-  double forward_s = 0;
-  double backward_s = 0;  ///< both gradients
-  double recompute_s = 0;
-  double weight_gradient_s = 0;  ///< of backward_s, the part that a split backward can postpone
-  double gemm_s = 0;             ///< of forward + backward + recompute
-  double attention_s = 0;
+template <class N>
+struct UnitTimeOf {
+  N forward_s{};
+  N backward_s{};  ///< both gradients
+  N recompute_s{};
+  N weight_gradient_s{};  ///< of backward_s, the part that a split backward can postpone
+  N gemm_s{};             ///< of forward + backward + recompute
+  N attention_s{};
 };
+using UnitTime = UnitTimeOf<double>;
 
 /// Seconds of one operator: forward, gradient of the input, gradient of the weights.
-struct OperatorTime {
-  double forward_s = 0;
-  double input_gradient_s = 0;
-  double weight_gradient_s = 0;
+template <class N>
+struct OperatorTimeOf {
+  N forward_s{};
+  N input_gradient_s{};
+  N weight_gradient_s{};
 };
+using OperatorTime = OperatorTimeOf<double>;
 
 OperatorTime operator_seconds(const Run& run, const Operator<double>& op, double causal_share) noexcept;
 

@@ -23,9 +23,6 @@ inline constexpr double padded_columns_below = 4096;        ///< and fewer colum
 /// The 16-bit (or fp32) rate that attention scores, router and the like run at.
 double plain_peak(const Gpu& gpu, Precision precision) noexcept;
 
-/// "flash" runs what the stack's release ran; flash-v1 and flash-v3 say it themselves.
-const AttentionEfficiency& flash_efficiency(const Gpu& gpu, const Training& training) noexcept;
-
 /// How a narrow product runs against a 16-bit one of the same shape.
 struct NarrowRate {
   double speed_up = 1;
@@ -43,19 +40,22 @@ struct ProductRate {
   double share = 1;
 };
 
-ProductRate product_rate(const Run& run, const Operator<double>& op) noexcept;
+ProductRate product_rate(const Run& run, Part part, OperatorKind kind) noexcept;
 
-/// Which operators of a unit run forward again, asked in the list's order.
-class Reruns {
- public:
-  Reruns(const Run& run, const OperatorList<double>& list, bool layer_recomputed) noexcept;
-  bool next(const Operator<double>& op) noexcept;
-
- private:
-  const Recompute& recompute_;
-  bool layer_;
-  const Operator<double>* stop_;
-  int product_ = 0;
+/// The flash kernels that a run's attention runs, and whether their rates at its sizes were measured.
+struct FlashRate {
+  FlashKernel kernel = FlashKernel::v2;
+  const AttentionEfficiency& efficiency;
+  bool tabulated = false;
 };
+
+FlashRate flash_rate(const Gpu& gpu, const Training& training) noexcept;
+
+/// Whether the last context rank sees nearly all keys of a causal mask.
+bool unbalanced_context(const Run& run) noexcept;
+
+constexpr bool is_product(OperatorKind kind) noexcept {
+  return kind == OperatorKind::gemm || kind == OperatorKind::grouped_gemm;
+}
 
 }  // namespace shardplan

@@ -1,0 +1,113 @@
+#include "recorder.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+namespace shardplan::explain {
+
+Recorder::Recorder(Terms& terms, const Run& run, std::string path, std::string label)
+    : terms_(&terms), run_(&run), path_(std::move(path)), label_(std::move(label)) {}
+
+Sym Recorder::named(const InputName& name, double value, const std::string& source) const {
+  return terms_->input(name.symbol, name.meaning, value, source, name.unit);
+}
+
+Sym Recorder::input(const InputName& name, double value) const {
+  return value == 1 ? Sym(1.0) : named(name, value, "the model of the step's time (docs/validation.md)");
+}
+
+Sym Recorder::gpu(const InputName& name, double value) const {
+  if (value == 1) return Sym(1.0);
+  return named(
+      name, value,
+      fmt::format("GPU {}: {} (configs/gpus; configs/timing/constants.json)", run_->cluster.gpu.name, name.field));
+}
+
+Sym Recorder::cluster(const InputName& name, double value) const {
+  return value == 1 ? Sym(1.0) : named(name, value, fmt::format("cluster {}: {}", run_->cluster.name, name.field));
+}
+
+Sym Recorder::stack(const InputName& name, double value) const {
+  if (value == 1) return Sym(1.0);
+  const Stack& stack = run_->training.stack;
+  const std::string whose =
+      stack.name.empty() ? fmt::format("framework-{}", shardplan::name(run_->training.framework)) : stack.name;
+  return named(name, value,
+               fmt::format("stack {}: timing.{} (configs/stacks; configs/timing/constants.json)", whose, name.field));
+}
+
+Sym Recorder::degree(const InputName& name, double value) const { return value == 1 ? Sym(1.0) : run(name, value); }
+
+Sym Recorder::run(const InputName& name, double value) const { return named(name, value, "the run file"); }
+
+Sym Recorder::config(const InputName& name, double value) const {
+  return named(name, value, "config.json of the model");
+}
+
+Sym Recorder::known(const StepName& name, Sym formula) const {
+  const Term* const term = terms_->at(address(name.field));
+  if (term == nullptr || std::fabs(term->value - formula.value()) > 1e-12 * std::fabs(formula.value())) return formula;
+  const Sym symbol = terms_->expressions().symbol(
+      {std::string(name.symbol), term->meaning, term->unit, term->address, term->source, term->value});
+  return Sym(formula.value(), symbol.node());
+}
+
+Sym Recorder::add(const StepName& name, Sym formula, std::string meaning, std::string_view source) const {
+  if (formula.is(0)) return formula;
+  std::string where = address(name.field);
+  // The same step again is the same term; another value at its address gets a number.
+  for (int i = 2;; ++i) {
+    const Term* const taken = terms_->at(where);
+    if (taken == nullptr) break;
+    if (taken->value == formula.value()) {
+      return terms_->expressions().symbol(
+          {std::string(name.symbol), taken->meaning, taken->unit, taken->address, taken->source, taken->value});
+    }
+    where = address(fmt::format("{}_{}", name.field, i));
+  }
+  Term term{std::move(where),
+            std::move(meaning),
+            std::string(name.unit),
+            std::string(source),
+            formula.value(),
+            formula,
+            {},
+            {}};
+  return terms_->add(name.symbol, std::move(term));
+}
+
+Recorder Recorder::in(std::string_view word, std::string_view label) const {
+  Recorder inner = *this;
+  inner.path_ = path_.empty() ? std::string(word) : fmt::format("{}.{}", path_, word);
+  if (!label.empty()) inner.label_ = label_.empty() ? std::string(label) : fmt::format("{}: {}", label_, label);
+  return inner;
+}
+
+Recorder Recorder::at_stage(std::size_t rank) const {
+  Recorder inner = *this;
+  inner.stage_ = fmt::format("@{}", rank);
+  const std::string stage = fmt::format("stage {}", rank);
+  inner.label_ = label_.empty() ? stage : fmt::format("{}: {}", stage, label_);
+  return inner;
+}
+
+std::string Recorder::address(std::string_view field) const {
+  std::string_view path = path_;
+  while (field.substr(0, 3) == "../") {
+    field.remove_prefix(3);
+    path = path.substr(0, path.rfind('.'));
+  }
+  return path.empty() ? fmt::format("{}{}", field, stage_) : fmt::format("{}.{}{}", path, field, stage_);
+}
+
+std::string Recorder::source_of(const MeasuredTable& table) {
+  return fmt::format("configs/measured/{}-{}.csv, between measured sizes", table.kind, table.gpu);
+}
+
+void Recorder::append(std::string& text, std::string_view piece) { text += piece; }
+void Recorder::append(std::string& text, double piece) { text += number(piece); }
+void Recorder::append(std::string& text, Bytes piece) { text += value_text(piece.count, "B"); }
+
+}  // namespace shardplan::explain
