@@ -64,7 +64,7 @@ plan::SearchSpace space_of(const Space& space) {
   return all;
 }
 
-std::string layout_words(const plan::LayoutChoice& c) {
+std::string layout_words(const Layout& c) {
   return fmt::format("TP{} PP{}x{} CP{} EP{}x{} mbs {} {} ZeRO-{} {} recompute {} SP {} offload {}{}{}", c.tensor,
                      c.pipeline, c.virtual_pipeline, c.context, c.expert, c.expert_tensor, c.micro_batch_size,
                      name(c.schedule), c.zero_stage, name(c.fsdp), static_cast<int>(c.recompute.mode),
@@ -102,7 +102,7 @@ bool run_space(const Space& space, int threads, bool uncut) {
       static_cast<double>(c.estimated) / cores / 1e6, allocations,
       static_cast<double>(allocations) / static_cast<double>(c.layouts));
   if (!result.best.empty()) {
-    fmt::print("  best {:.3f} s: {}\n", result.best.front().step_s, layout_words(result.best.front().choice));
+    fmt::print("  best {:.3f} s: {}\n", result.best.front().step_s, layout_words(result.best.front().layout));
   }
   return true;
 }

@@ -181,7 +181,7 @@ Outcome run_search(const Arguments& arguments, const OutputStyle& style) {
     report.file = arguments.words.empty() ? "" : arguments.words.front();
     plan::SearchRow stated;
     stated.run = input.stated->run;
-    stated.found.choice = plan::layout_choice_of(stated.run);
+    stated.found.layout = layout_of(stated.run);
     estimate(stated.run, stated.estimate);
     report.stated = std::move(stated);
   }
@@ -204,13 +204,13 @@ Outcome run_search(const Arguments& arguments, const OutputStyle& style) {
       report.asked.push_back(std::move(why.value));
     }
     if (!brief && style.format != Format::csv) {
-      report.neighbours = plan::neighbours(input.base, best.found.choice, most_neighbours);
+      report.neighbours = plan::neighbours(input.base, best.found.layout, most_neighbours);
     }
     if (!brief && arguments.has("sensitivity")) {
       report.sensitivity = plan::sensitivity_of(input.base, input.read.run, input.space, options, best.found);
     }
-    report.use = use_line(arguments, input, best.found.choice);
-    io::ReadRun winner = read_layout(input, best.found.choice);
+    report.use = use_line(arguments, input, best.found.layout);
+    io::ReadRun winner = read_layout(input, best.found.layout);
     if (!winner.ok()) {
       throw std::logic_error(fmt::format("the best layout does not read back: {}: {}", winner.problems.front().pointer,
                                          winner.problems.front().message));

@@ -15,7 +15,6 @@ namespace shardplan::cli {
 namespace {
 
 using plan::Field;
-using plan::LayoutChoice;
 using plan::SearchSpace;
 
 /// A variable whose values somebody stated. Words of enumerations are numbers here.
@@ -23,8 +22,8 @@ struct Stated {
   Field field;
   std::vector<std::int64_t> values;
   std::function<void(SearchSpace&)> release;
-  std::function<std::int64_t(const LayoutChoice&)> of;
-  std::function<void(LayoutChoice&, std::int64_t)> set;
+  std::function<std::int64_t(const Layout&)> of;
+  std::function<void(Layout&, std::int64_t)> set;
   std::function<std::string(std::int64_t)> word = [](std::int64_t value) { return std::to_string(value); };
 };
 
@@ -32,17 +31,7 @@ class StatedVariables {
  public:
   StatedVariables(const SearchSpace& space, int gpus_per_node) : space_(space) {
     add_gpus(gpus_per_node);
-    add(Field::tensor, &SearchSpace::tensor, &LayoutChoice::tensor);
-    add(Field::pipeline, &SearchSpace::pipeline, &LayoutChoice::pipeline);
-    add(Field::virtual_pipeline, &SearchSpace::virtual_pipeline, &LayoutChoice::virtual_pipeline);
-    add(Field::context, &SearchSpace::context, &LayoutChoice::context);
-    add(Field::expert, &SearchSpace::expert, &LayoutChoice::expert);
-    add(Field::expert_tensor, &SearchSpace::expert_tensor, &LayoutChoice::expert_tensor);
-    add(Field::micro_batch_size, &SearchSpace::micro_batch, &LayoutChoice::micro_batch_size);
-    add(Field::zero_stage, &SearchSpace::zero, &LayoutChoice::zero_stage);
-    add(Field::schedule, &SearchSpace::schedule, &LayoutChoice::schedule);
-    add(Field::fsdp, &SearchSpace::fsdp, &LayoutChoice::fsdp);
-    add(Field::shard_group, &SearchSpace::shard_group, &LayoutChoice::shard_group);
+    plan::for_each_variable([this](Field field, auto list, auto member) { add(field, list, member); });
     add_data();
   }
 
@@ -50,14 +39,14 @@ class StatedVariables {
 
  private:
   template <class Value, class Member>
-  void add(Field field, std::optional<std::vector<Value>> SearchSpace::*list, Member LayoutChoice::*member) {
+  void add(Field field, std::optional<std::vector<Value>> SearchSpace::*list, Member member) {
     if (!(space_.*list) || (space_.*list)->empty()) return;
     Stated one;
     one.field = field;
     for (const Value& value : *(space_.*list)) one.values.push_back(static_cast<std::int64_t>(value));
     one.release = [list](SearchSpace& space) { (space.*list).reset(); };
-    one.of = [member](const LayoutChoice& choice) { return static_cast<std::int64_t>(choice.*member); };
-    one.set = [member](LayoutChoice& choice, std::int64_t value) { choice.*member = static_cast<Member>(value); };
+    one.of = [member](const Layout& layout) { return static_cast<std::int64_t>(layout.*member); };
+    one.set = [member](Layout& layout, std::int64_t value) { layout.*member = static_cast<Value>(value); };
     if constexpr (std::is_enum_v<Value>) {
       one.word = [](std::int64_t value) { return std::string(name(static_cast<Value>(value))); };
     }
@@ -74,8 +63,8 @@ class StatedVariables {
     one.values.assign(gpus.begin(), gpus.end());
     const int below = gpus.front() / node * node;
     one.release = [=](SearchSpace& space) { space.num_gpus = {below, below + node}; };
-    one.of = [](const LayoutChoice& choice) { return static_cast<std::int64_t>(choice.num_gpus); };
-    one.set = [](LayoutChoice& choice, std::int64_t value) { choice.num_gpus = static_cast<int>(value); };
+    one.of = [](const Layout& layout) { return static_cast<std::int64_t>(layout.num_gpus); };
+    one.set = [](Layout& layout, std::int64_t value) { layout.num_gpus = static_cast<int>(value); };
     all_.push_back(std::move(one));
   }
 
@@ -85,17 +74,21 @@ class StatedVariables {
     one.field = Field::data;
     one.values.assign(space_.data->begin(), space_.data->end());
     one.release = [](SearchSpace& space) { space.data.reset(); };
-    one.of = [](const LayoutChoice& c) -> std::int64_t { return c.num_gpus / (c.tensor * c.pipeline * c.context); };
+    one.of = [](const Layout& c) -> std::int64_t { return c.num_gpus / (c.tensor * c.pipeline * c.context); };
     all_.push_back(std::move(one));
   }
+
+  /// Recomputation goes with every other value.
+  template <class Member>
+  void add(Field, std::optional<std::vector<Recompute>> SearchSpace::*, Member) {}
 
   const SearchSpace& space_;
   std::vector<Stated> all_;
 };
 
 /// The rule that a layout breaks, in its sentence: the one about this field where there is one.
-std::string broken_sentence(const SearchInput& input, const LayoutChoice& choice, Field field) {
-  plan::Draft draft = plan::with_layout(input.base, choice);
+std::string broken_sentence(const SearchInput& input, const Layout& layout, Field field) {
+  plan::Draft draft = plan::with_layout(input.base, layout);
   draft.given.add(field);
   if (draft.layers_per_stage.empty()) draft.given.remove(Field::layers_per_stage);
   const bool degree = field == Field::tensor || field == Field::pipeline || field == Field::context;
@@ -128,10 +121,10 @@ std::string data_sentence(const SearchInput& input, std::int64_t data) {
 }
 
 /// Legal values next to the stated ones, at most four.
-std::vector<std::int64_t> nearest(const std::map<std::int64_t, LayoutChoice>& legal, std::int64_t value) {
+std::vector<std::int64_t> nearest(const std::map<std::int64_t, Layout>& legal, std::int64_t value) {
   constexpr std::size_t most = 4;
   std::vector<std::int64_t> values;
-  for (const auto& [number, choice] : legal) values.push_back(number);
+  for (const auto& [number, layout] : legal) values.push_back(number);
   std::stable_sort(values.begin(), values.end(),
                    [&](std::int64_t a, std::int64_t b) { return std::abs(a - value) < std::abs(b - value); });
   values.resize(std::min(values.size(), most));
@@ -139,23 +132,23 @@ std::vector<std::int64_t> nearest(const std::map<std::int64_t, LayoutChoice>& le
   return values;
 }
 
-using LegalValues = std::map<std::int64_t, LayoutChoice>;
+using LegalValues = std::map<std::int64_t, Layout>;
 
 /// The values that a variable has in the legal layouts of a space, each with one of them.
 LegalValues legal_values(const SearchInput& input, SearchSpace space, const Stated& variable) {
   if (!space.offload) space.offload = std::vector<Offload>{Offload{}};  // what is legal without is enough
   LegalValues legal;
   plan::for_each_layout(input.base, space,
-                        [&](const LayoutChoice& choice) { legal.try_emplace(variable.of(choice), choice); });
+                        [&](const Layout& layout) { legal.try_emplace(variable.of(layout), layout); });
   return legal;
 }
 
 /// Whether a layout with this value has the variable at all: no stage beside FSDP, no group where nothing has one.
-bool is_named(const Stated& variable, const LayoutChoice& choice) {
+bool is_named(const Stated& variable, const Layout& layout) {
   switch (variable.field) {
-    case Field::shard_group: return choice.shard_group > 0;
-    case Field::zero_stage: return choice.fsdp == Fsdp::none;
-    case Field::fsdp: return choice.fsdp != Fsdp::none;
+    case Field::shard_group: return layout.shard_group > 0;
+    case Field::zero_stage: return layout.fsdp == Fsdp::none;
+    case Field::fsdp: return layout.fsdp != Fsdp::none;
     default: return true;
   }
 }
@@ -176,13 +169,13 @@ plan::Refusal refusal_of(const SearchInput& input, const Stated& variable, const
   if (variable.field == Field::data) {
     sentence = data_sentence(input, value);
   } else {
-    LayoutChoice choice = legal.at(near.front());
+    Layout layout = legal.at(near.front());
     // Degrees that are free do not stand in the way.
-    if (!input.space.tensor) choice.tensor = 1;
-    if (!input.space.pipeline && !input.space.schedule && !input.space.virtual_pipeline) choice.pipeline = 1;
-    if (!input.space.context) choice.context = 1;
-    variable.set(choice, value);
-    sentence = broken_sentence(input, choice, variable.field);
+    if (!input.space.tensor) layout.tensor = 1;
+    if (!input.space.pipeline && !input.space.schedule && !input.space.virtual_pipeline) layout.pipeline = 1;
+    if (!input.space.context) layout.context = 1;
+    variable.set(layout, value);
+    sentence = broken_sentence(input, layout, variable.field);
   }
   const std::string_view flag = io::flag_of(name(variable.field));
   plan::Refusal refusal;

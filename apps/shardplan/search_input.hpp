@@ -35,10 +35,10 @@ io::Override set_to(plan::Field field, std::string value);
 io::ReadRun read_with(const io::RunInput& input, const std::vector<io::Override>& more);
 
 /// A layout as overrides of SearchInput::input.
-std::vector<io::Override> overrides_of(const plan::LayoutChoice& choice, const plan::Draft& base);
+std::vector<io::Override> overrides_of(const Layout& layout, const plan::Draft& base);
 
 /// The run with one layout: legal, with its run file in `run_json`.
-io::ReadRun read_layout(const SearchInput& input, const plan::LayoutChoice& choice);
+io::ReadRun read_layout(const SearchInput& input, const Layout& layout);
 
 /// "8", "full:4", {"modules":["core_attn"]}: JSON of training.recompute.
 std::string recompute_json(const Recompute& recompute);

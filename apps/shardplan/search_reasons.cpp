@@ -50,8 +50,7 @@ bool names_field(const std::vector<io::Override>& fields, Field field) {
 }
 
 /// The best layout's run file with fields changed. What only fitted the best layout's chunks follows anew.
-io::ReadRun read_changed(const SearchInput& input, const plan::LayoutChoice& best,
-                         const std::vector<io::Override>& fields) {
+io::ReadRun read_changed(const SearchInput& input, const Layout& best, const std::vector<io::Override>& fields) {
   io::RunInput changed = input.input;
   for (const io::Override& one : overrides_of(best, input.base)) changed.overrides.push_back(one);
   const auto follow = [&](Field field) { changed.overrides.push_back({std::string(name(field)), "null", ""}); };
@@ -67,41 +66,38 @@ io::ReadRun read_changed(const SearchInput& input, const plan::LayoutChoice& bes
   return io::read_run(changed, catalog::builtin_catalog());
 }
 
-/// The space with fields fixed, as the search's own flags would.
+/// One stated value of a variable; nothing where it is none.
+template <class Value>
+std::optional<Value> value_of(const std::string& text) {
+  if constexpr (std::is_enum_v<Value>) {
+    return parse_name<Value>(text);
+  } else {
+    const Result<std::vector<std::int64_t>> numbers = parse_integers("--why-not", text, 0);
+    if (!numbers.ok() || numbers.value.size() != 1) return std::nullopt;
+    return static_cast<Value>(numbers.value.front());
+  }
+}
+
+/// The space with fields fixed, as the search's own flags would; nothing where one is no variable.
 std::optional<plan::SearchSpace> restricted(const SearchInput& input, const std::vector<io::Override>& fields) {
   plan::SearchSpace space = input.space;
   for (const io::Override& field : fields) {
-    const Result<std::vector<std::int64_t>> numbers = parse_integers("--why-not", field.value, 0);
-    const auto degree = [&](std::optional<std::vector<int>>& to) {
-      if (numbers.ok() && numbers.value.size() == 1) to = std::vector<int>{static_cast<int>(numbers.value.front())};
+    bool known = false;
+    const auto fix = [&](Field variable, auto& list) {
+      using Value = typename std::decay_t<decltype(*list)>::value_type;
+      if (field.pointer != name(variable)) return;
+      known = true;
+      if (const std::optional<Value> value = value_of<Value>(field.value)) list = std::vector<Value>{*value};
     };
-    if (field.pointer == name(Field::tensor)) {
-      degree(space.tensor);
-    } else if (field.pointer == name(Field::pipeline)) {
-      degree(space.pipeline);
-    } else if (field.pointer == name(Field::virtual_pipeline)) {
-      degree(space.virtual_pipeline);
-    } else if (field.pointer == name(Field::context)) {
-      degree(space.context);
-    } else if (field.pointer == name(Field::expert)) {
-      degree(space.expert);
-    } else if (field.pointer == name(Field::expert_tensor)) {
-      degree(space.expert_tensor);
-    } else if (field.pointer == name(Field::data)) {
-      degree(space.data);
-    } else if (field.pointer == name(Field::zero_stage)) {
-      degree(space.zero);
-      space.fsdp.reset();
-    } else if (field.pointer == name(Field::micro_batch_size)) {
-      space.micro_batch = numbers.value;
-    } else if (field.pointer == name(Field::schedule)) {
-      if (const auto kind = parse_name<ScheduleKind>(field.value)) space.schedule = std::vector<ScheduleKind>{*kind};
-    } else if (field.pointer == name(Field::fsdp)) {
-      if (const auto mode = parse_name<Fsdp>(field.value)) space.fsdp = std::vector<Fsdp>{*mode};
-      space.zero.reset();
-    } else {
-      return std::nullopt;
-    }
+    plan::for_each_variable([&](Field variable, auto list, auto) {
+      using List = std::decay_t<decltype(*(space.*list))>;
+      constexpr bool worded = std::is_same_v<List, std::vector<Recompute>> || std::is_same_v<List, std::vector<bool>>;
+      if constexpr (!worded) fix(variable, space.*list);
+    });
+    fix(Field::data, space.data);
+    if (!known) return std::nullopt;
+    if (field.pointer == name(Field::zero_stage)) space.fsdp.reset();
+    if (field.pointer == name(Field::fsdp)) space.zero.reset();
   }
   return space;
 }
@@ -116,7 +112,7 @@ Result<plan::WhyNot> asked_why_not(const SearchInput& input, const plan::SearchO
     result.problems = fields.problems;
     return result;
   }
-  io::ReadRun read = read_changed(input, best.found.choice, fields.value);
+  io::ReadRun read = read_changed(input, best.found.layout, fields.value);
   if (read.ok()) {
     Estimate estimate;
     shardplan::estimate(read.run, estimate);
@@ -134,7 +130,7 @@ Result<plan::WhyNot> asked_why_not(const SearchInput& input, const plan::SearchO
     if (other) {
       plan::SearchRow row = plan::row_of(input.base, *other);
       const std::string change = fmt::format("{} (the best of its {} layouts: {})", text, found.counts.layouts,
-                                             plan::flags_between(best.found.choice, row.found.choice));
+                                             plan::flags_between(best.found.layout, row.found.layout));
       result.value = plan::why_not(best.run, best.estimate, std::move(row.run), std::move(row.estimate), change);
       return result;
     }
@@ -213,7 +209,7 @@ std::optional<io::ReadRun> read_words(const std::vector<std::string>& words, con
 
 }  // namespace
 
-std::string use_line(const Arguments& arguments, const SearchInput& input, const plan::LayoutChoice& choice) {
+std::string use_line(const Arguments& arguments, const SearchInput& input, const Layout& layout) {
   std::vector<std::string> words = arguments.words;
   for (const GivenFlag& given : arguments.flags) {
     const Flag& flag = *given.flag;
@@ -235,9 +231,9 @@ std::string use_line(const Arguments& arguments, const SearchInput& input, const
   }
   // What the line means without the variables: from there the layout is stated, field by field where they differ.
   std::vector<std::string> with_gpus = words;
-  with_gpus.insert(with_gpus.end(), {"--gpus", std::to_string(choice.num_gpus)});
+  with_gpus.insert(with_gpus.end(), {"--gpus", std::to_string(layout.num_gpus)});
   std::optional<io::ReadRun> start = arguments.words.empty() ? std::nullopt : read_words(words, input);
-  if (!start || plan::layout_choice_of(start->run).num_gpus != choice.num_gpus) {
+  if (!start || layout_of(start->run).num_gpus != layout.num_gpus) {
     words = with_gpus;
     start = read_words(words, input);
   }
@@ -246,27 +242,27 @@ std::string use_line(const Arguments& arguments, const SearchInput& input, const
     for (std::string part; parts >> part;) words.push_back(part);
   };
   const plan::FieldSet given = start ? start->draft.given : plan::FieldSet();
-  const plan::LayoutChoice from = start ? plan::layout_choice_of(start->run) : plan::LayoutChoice{};
-  plan::LayoutChoice first = from;
-  first.num_gpus = choice.num_gpus;
-  const std::string flags = plan::flags_between(first, choice);
+  const Layout from = start ? layout_of(start->run) : Layout{};
+  Layout first = from;
+  first.num_gpus = layout.num_gpus;
+  const std::string flags = plan::flags_between(first, layout);
   add(flags);
-  if (choice.virtual_pipeline != from.virtual_pipeline && given.has(Field::schedule) &&
+  if (layout.virtual_pipeline != from.virtual_pipeline && given.has(Field::schedule) &&
       flags.find("--schedule") == std::string::npos) {
-    add(fmt::format("--schedule {}", name(choice.schedule)));
+    add(fmt::format("--schedule {}", name(layout.schedule)));
   }
-  if (choice.fsdp == Fsdp::none && given.has(Field::fsdp)) add("--set parallel.fsdp=null");
-  if (choice.shard_group == 0 && given.has(Field::shard_group)) add("--set parallel.shard_group=null");
+  if (layout.fsdp == Fsdp::none && given.has(Field::fsdp)) add("--set parallel.fsdp=null");
+  if (layout.shard_group == 0 && given.has(Field::shard_group)) add("--set parallel.shard_group=null");
   const std::int64_t layers = input.base.run.model.layers();
   if (!input.base.given.has(Field::layers_per_stage) &&
-      layers % (std::int64_t{choice.pipeline} * choice.virtual_pipeline) != 0) {
+      layers % (std::int64_t{layout.pipeline} * layout.virtual_pipeline) != 0) {
     std::vector<int> chunks;
-    plan::layers_of_chunks(layers, choice.pipeline, choice.virtual_pipeline, chunks);
+    plan::layers_of_chunks(layers, layout.pipeline, layout.virtual_pipeline, chunks);
     add(fmt::format("--set parallel.layers_per_stage=[{}]", fmt::join(chunks, ",")));
   }
   // Defaults follow from what is stated: what they made of the line otherwise is stated too.
   if (const std::optional<io::ReadRun> read = read_words(words, input)) {
-    add(plan::flags_between(plan::layout_choice_of(read->run), choice));
+    add(plan::flags_between(layout_of(read->run), layout));
   }
   std::string line = "shardplan estimate";
   for (const std::string& word : words) line += " " + quoted(word);

@@ -22,6 +22,6 @@ std::vector<plan::WayToFit> ways_to_fit(const SearchInput& input, const plan::Se
 std::vector<plan::Refusal> refusals(const SearchInput& input);
 
 /// `shardplan estimate RUN.json --tp 4 ..`: what to type for a layout.
-std::string use_line(const Arguments& arguments, const SearchInput& input, const plan::LayoutChoice& choice);
+std::string use_line(const Arguments& arguments, const SearchInput& input, const Layout& layout);
 
 }  // namespace shardplan::cli

@@ -9,7 +9,6 @@ namespace shardplan::io {
 namespace {
 
 using Lines = JsonWriter::Lines;
-using plan::LayoutChoice;
 using plan::SearchReport;
 using plan::SearchRow;
 
@@ -31,7 +30,7 @@ void write_parallel(JsonWriter& out, const SearchRow& row) {
     out.null("zero_stage");
     out.text("fsdp", name(parallel.fsdp));
   }
-  if (row.found.choice.shard_group > 0) out.integer("shard_group", parallel.shard_group);
+  if (row.found.layout.shard_group > 0) out.integer("shard_group", parallel.shard_group);
   out.text("schedule", name(parallel.schedule));
   const int chunks = parallel.pipeline * parallel.virtual_pipeline;
   if (row.run.model.layers() % chunks != 0) {

@@ -23,7 +23,7 @@ void fold(std::int64_t& divisor, std::int64_t width) noexcept {
   if (width > 0) divisor = std::gcd(divisor, width);
 }
 
-void check_world(const Layout& layout, RuleSet& broken) noexcept {
+void check_world(const RuleInputs& layout, RuleSet& broken) noexcept {
   if (layout.num_gpus > layout.gpus_per_node && layout.num_gpus % layout.gpus_per_node != 0) {
     add(broken, Rule::node_shape);
   }
@@ -38,7 +38,7 @@ void check_world(const Layout& layout, RuleSet& broken) noexcept {
   if (layout.num_gpus % experts != 0) add(broken, Rule::expert_world);
 }
 
-void check_model(const ModelFacts& model, const Layout& layout, RuleSet& broken) noexcept {
+void check_model(const ModelFacts& model, const RuleInputs& layout, RuleSet& broken) noexcept {
   const std::int64_t tensor = layout.tensor;
   if (model.heads % tensor != 0) add(broken, Rule::tensor_heads);
   for (std::size_t i = 0; i < model.kv_heads_count; ++i) {
@@ -61,7 +61,7 @@ void check_model(const ModelFacts& model, const Layout& layout, RuleSet& broken)
   }
 }
 
-void check_sharding(const Layout& layout, RuleSet& broken) noexcept {
+void check_sharding(const RuleInputs& layout, RuleSet& broken) noexcept {
   const Framework framework = layout.framework;
   if (layout.zero_stage > 0 && layout.fsdp != Fsdp::none) add(broken, Rule::zero_and_fsdp);
   if (layout.zero_stage > highest_zero_stage(framework, false)) {
@@ -82,7 +82,7 @@ void check_sharding(const Layout& layout, RuleSet& broken) noexcept {
   }
 }
 
-void check_sequence(const ModelFacts& model, const Layout& layout, RuleSet& broken) noexcept {
+void check_sequence(const ModelFacts& model, const RuleInputs& layout, RuleSet& broken) noexcept {
   const std::int64_t context = layout.context;
   const bool all_to_all = layout.context_comm == ContextComm::a2a;
   if (context > 1) {
@@ -98,7 +98,7 @@ void check_sequence(const ModelFacts& model, const Layout& layout, RuleSet& brok
   if (model.longest_sequence > 0 && layout.seq_length > model.longest_sequence) add(broken, Rule::sequence_positions);
 }
 
-void check_schedule(const Layout& layout, RuleSet& broken) noexcept {
+void check_schedule(const RuleInputs& layout, RuleSet& broken) noexcept {
   if (layout.virtual_pipeline > 1 && layout.pipeline == 1) add(broken, Rule::virtual_alone);
   if (layout.virtual_pipeline > 1 && layout.framework == Framework::deepspeed) add(broken, Rule::virtual_framework);
   if (layout.pipeline > 1 && !has_schedule(layout.framework, layout.schedule)) add(broken, Rule::schedule_framework);
@@ -123,7 +123,7 @@ void check_schedule(const Layout& layout, RuleSet& broken) noexcept {
   }
   if (!schedule::is_legal(shape)) add(broken, Rule::schedule_microbatches);
   const bool strict = layout.framework == Framework::megatron && layout.schedule == ScheduleKind::interleaved;
-  if (strict && layout.pipeline == 2 && !layout.p2p_overlap) add(broken, Rule::interleaved_two);
+  if (strict && layout.pipeline == 2 && !layout.overlap_p2p) add(broken, Rule::interleaved_two);
 }
 
 void check_precision(const Run& run, RuleSet& broken) noexcept {
@@ -304,38 +304,25 @@ ModelFacts facts_of(const Model& model) noexcept {
   return facts;
 }
 
-Layout layout_of(const Run& run, bool equal_layers) noexcept {
+RuleInputs rule_inputs_of(const Run& run, bool equal_layers) noexcept {
   const Parallel& parallel = run.parallel;
   const Training& training = run.training;
-  Layout layout;
-  layout.framework = training.framework;
-  layout.num_gpus = run.num_gpus;
-  layout.gpus_per_node = run.cluster.gpus_per_node;
-  layout.tensor = parallel.tensor;
-  layout.pipeline = parallel.pipeline;
-  layout.virtual_pipeline = parallel.virtual_pipeline;
-  layout.context = parallel.context;
-  layout.expert = parallel.expert;
-  layout.expert_tensor = parallel.expert_tensor;
-  layout.data = parallel.data;
-  layout.sequence_parallel = parallel.sequence_parallel;
-  layout.zero_stage = parallel.zero_stage;
-  layout.fsdp = parallel.fsdp;
-  layout.grad_sync = parallel.grad_sync;
-  layout.context_comm = parallel.context_comm;
-  layout.zeropp = parallel.hpz || parallel.qwz || parallel.qgz;
-  layout.hpz = parallel.hpz;
-  layout.shard_group = parallel.shard_group;
-  layout.schedule = parallel.schedule;
-  layout.p2p_overlap = training.overlap.p2p;
-  layout.equal_layers = equal_layers;
-  layout.seq_length = training.seq_length;
-  layout.micro_batch_size = training.micro_batch_size;
-  layout.global_batch_size = training.global_batch_size;
-  return layout;
+  RuleInputs inputs{layout_of(run)};
+  inputs.framework = training.framework;
+  inputs.gpus_per_node = run.cluster.gpus_per_node;
+  inputs.data = parallel.data;
+  inputs.grad_sync = parallel.grad_sync;
+  inputs.context_comm = parallel.context_comm;
+  inputs.zeropp = parallel.hpz || parallel.qwz || parallel.qgz;
+  inputs.hpz = parallel.hpz;
+  inputs.shard_group = parallel.shard_group;  // hpZ has one too
+  inputs.equal_layers = equal_layers;
+  inputs.seq_length = training.seq_length;
+  inputs.global_batch_size = training.global_batch_size;
+  return inputs;
 }
 
-RuleSet broken_layout_rules(const ModelFacts& model, const Layout& layout) noexcept {
+RuleSet broken_layout_rules(const ModelFacts& model, const RuleInputs& layout) noexcept {
   RuleSet broken;
   check_world(layout, broken);
   check_model(model, layout, broken);

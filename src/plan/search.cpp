@@ -79,7 +79,7 @@ class Searcher {
 
   static Found found_of(const Run& run, const Estimate& estimate) {
     Found found;
-    found.choice = layout_choice_of(run);
+    found.layout = layout_of(run);
     found.peak_bytes = estimate.peak_bytes;
     found.reserved_bytes = estimate.reserved_bytes;
     found.headroom_bytes = estimate.headroom_bytes;
@@ -114,7 +114,7 @@ class Searcher {
   /// What every layout has at best with this number of GPUs: no time and all memory free.
   bool unwanted(int num_gpus) const noexcept {
     Found bound;
-    bound.choice.num_gpus = num_gpus;
+    bound.layout.num_gpus = num_gpus;
     bound.headroom_bytes = static_cast<std::int64_t>(tree_.run().cluster.gpu.memory_cuda_bytes);
     return unwanted(key_of(options_.objective, bound));
   }
@@ -136,7 +136,7 @@ class Searcher {
       listed.layouts += ranked.layouts;
       if (ranked.layouts == 0) continue;
       Found bound;
-      bound.choice.num_gpus = tree_.grids[grid].num_gpus;
+      bound.layout.num_gpus = tree_.grids[grid].num_gpus;
       bound.headroom_bytes = static_cast<std::int64_t>(tree_.run().cluster.gpu.memory_cuda_bytes);
       if (!cut) bound.step_s = worker.bound(node, folds);
       ranked.bound = key_of(options_.objective, bound);
@@ -264,9 +264,9 @@ class Searcher {
     for (Found& one : list) {
       one.pareto = std::none_of(list.begin(), list.end(), [&](const Found& other) {
         const bool as_good = other.step_s <= one.step_s && other.headroom_bytes >= one.headroom_bytes &&
-                             other.choice.num_gpus <= one.choice.num_gpus;
+                             other.layout.num_gpus <= one.layout.num_gpus;
         const bool better = other.step_s < one.step_s || other.headroom_bytes > one.headroom_bytes ||
-                            other.choice.num_gpus < one.choice.num_gpus || order_of(other.choice, one.choice) < 0;
+                            other.layout.num_gpus < one.layout.num_gpus || order_of(other.layout, one.layout) < 0;
         return &other != &one && as_good && better;
       });
     }
@@ -274,7 +274,7 @@ class Searcher {
 
   void fill_time(Found& found) const {
     Run run;
-    const Draft draft = with_layout(tree_.base(), found.choice);
+    const Draft draft = with_layout(tree_.base(), found.layout);
     resolve(draft, run);
     assert(broken_rules(draft, run).none());
     Estimate estimate;
@@ -300,32 +300,22 @@ class Searcher {
 }  // namespace
 
 SearchSpace space_of(const Run& run) {
-  const LayoutChoice choice = layout_choice_of(run);
+  const Layout layout = layout_of(run);
   SearchSpace space;
-  space.num_gpus = {choice.num_gpus};
-  space.tensor = {choice.tensor};
-  space.pipeline = {choice.pipeline};
-  space.virtual_pipeline = {choice.virtual_pipeline};
-  space.context = {choice.context};
-  space.expert = {choice.expert};
-  space.expert_tensor = {choice.expert_tensor};
+  space.num_gpus = {layout.num_gpus};
+  for_each_variable([&](Field, auto list, auto member) { (space.*list).emplace({layout.*member}); });
   space.data = {run.parallel.data};
-  space.micro_batch = {choice.micro_batch_size};
-  space.schedule = {choice.schedule};
-  if (choice.fsdp == Fsdp::none) {
-    space.zero = {choice.zero_stage};
+  if (layout.fsdp == Fsdp::none) {
+    space.fsdp.reset();
   } else {
-    space.fsdp = {choice.fsdp};
+    space.zero.reset();
   }
-  if (choice.shard_group > 0) space.shard_group = {choice.shard_group};
-  space.recompute = {choice.recompute};
-  space.attention = {choice.attention};
-  space.sequence_parallel = {choice.sequence_parallel};
+  if (layout.shard_group == 0) space.shard_group.reset();
   space.offload = {run.training.offload};
-  space.overlap_grad_reduce = choice.overlap.grad_reduce;
-  space.overlap_param_gather = choice.overlap.param_gather;
-  space.overlap_tp = choice.overlap.tp;
-  space.overlap_p2p = choice.overlap.p2p;
+  space.overlap_grad_reduce = layout.overlap_grad_reduce;
+  space.overlap_param_gather = layout.overlap_param_gather;
+  space.overlap_tp = layout.overlap_tp;
+  space.overlap_p2p = layout.overlap_p2p;
   return space;
 }
 

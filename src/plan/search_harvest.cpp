@@ -9,9 +9,9 @@ SearchKey key_of(Objective objective, const Found& found) noexcept {
   const double memory = -static_cast<double>(found.headroom_bytes);
   switch (objective) {
     case Objective::throughput: return {found.step_s, memory};
-    case Objective::price: return {found.step_s * found.choice.num_gpus, memory};
+    case Objective::price: return {found.step_s * found.layout.num_gpus, memory};
     case Objective::headroom: return {memory, found.step_s};
-    case Objective::gpus: return {static_cast<double>(found.choice.num_gpus), found.step_s};
+    case Objective::gpus: return {static_cast<double>(found.layout.num_gpus), found.step_s};
   }
   return {};
 }
@@ -19,7 +19,7 @@ SearchKey key_of(Objective objective, const Found& found) noexcept {
 void BestList::add(const SearchKey& key, const Found& found) {
   const auto before = [&](const Item& item) {
     if (item.key != key) return item.key < key;
-    return order_of(item.found.choice, found.choice) < 0;
+    return order_of(item.found.layout, found.layout) < 0;
   };
   const auto place = std::find_if_not(items_.begin(), items_.end(), before);
   if (place == items_.end() && items_.size() >= top_) return;
@@ -40,7 +40,7 @@ namespace {
 
 /// At least as good everywhere. GPU time is left out: it follows from the others.
 bool covers(const Found& one, double step_s, std::int64_t headroom, int num_gpus) noexcept {
-  return one.step_s <= step_s && one.headroom_bytes >= headroom && one.choice.num_gpus <= num_gpus;
+  return one.step_s <= step_s && one.headroom_bytes >= headroom && one.layout.num_gpus <= num_gpus;
 }
 
 }  // namespace
@@ -49,22 +49,22 @@ bool Front::open_to(double step_s, std::int64_t headroom, int num_gpus) const no
   return std::none_of(items_.begin(), items_.end(), [&](const Found& one) {
     // Equal in all: which of the two stands on the front, their order decides.
     return covers(one, step_s, headroom, num_gpus) &&
-           (one.step_s < step_s || one.headroom_bytes > headroom || one.choice.num_gpus < num_gpus);
+           (one.step_s < step_s || one.headroom_bytes > headroom || one.layout.num_gpus < num_gpus);
   });
 }
 
 void Front::add(const Found& found) {
-  const int gpus = found.choice.num_gpus;
+  const int gpus = found.layout.num_gpus;
   for (Found& one : items_) {
     if (!covers(one, found.step_s, found.headroom_bytes, gpus)) continue;
     const bool same =
-        one.step_s == found.step_s && one.headroom_bytes == found.headroom_bytes && one.choice.num_gpus == gpus;
-    if (same && order_of(found.choice, one.choice) < 0) one = found;
+        one.step_s == found.step_s && one.headroom_bytes == found.headroom_bytes && one.layout.num_gpus == gpus;
+    if (same && order_of(found.layout, one.layout) < 0) one = found;
     return;
   }
   items_.erase(std::remove_if(items_.begin(), items_.end(),
                               [&](const Found& one) {
-                                return covers(found, one.step_s, one.headroom_bytes, one.choice.num_gpus);
+                                return covers(found, one.step_s, one.headroom_bytes, one.layout.num_gpus);
                               }),
                items_.end());
   items_.push_back(found);
@@ -101,7 +101,7 @@ void Harvest::merge(const Harvest& other) {
   front.merge(other.front);
   better += other.better;
   const bool nearer = other.nearest && (!nearest || other.lack < lack ||
-                                        (other.lack == lack && order_of(other.nearest->choice, nearest->choice) < 0));
+                                        (other.lack == lack && order_of(other.nearest->layout, nearest->layout) < 0));
   if (nearer) {
     lack = other.lack;
     nearest = other.nearest;

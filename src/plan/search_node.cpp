@@ -26,7 +26,7 @@ NodeSearch::NodeSearch(const SearchTask& task) : task_(task), tree_(task.tree), 
 
 std::int64_t NodeSearch::layouts(const Node& node, std::int64_t& without_overlap, RuleCounts& illegal) {
   // Schedules follow from the grid and the microbatches, and from layers that recomputation counts.
-  const ScheduleKey key{node.grid, node.micro_batch_size, tree_.recomputes[node.recompute].n};
+  const ScheduleKey key{node.grid, node.micro_batch_size, node.recompute.n};
   if (!(key == counted_)) {
     tree_.pipelinings(node, pipelinings_, illegal);
     counted_ = key;
@@ -67,7 +67,7 @@ WorkKey NodeSearch::work_key(const Node& node) const noexcept {
               parallel.pipeline > 1 ? 1 : 0,
               static_cast<int>(parallel.fsdp),
               static_cast<int>(node.micro_batch_size),
-              static_cast<int>(node.recompute),
+              static_cast<int>(node.recompute_index),
               static_cast<int>(node.attention),
               node.sequence_parallel ? 1 : 0,
               node.overlap_tp ? 1 : 0,
@@ -120,7 +120,7 @@ bool NodeSearch::wanted(double step_s, std::optional<std::int64_t> headroom, con
                         const Harvest& harvest) const noexcept {
   const SearchOptions& options = task_.options;
   Found bound;
-  bound.choice.num_gpus = run_.num_gpus;
+  bound.layout.num_gpus = run_.num_gpus;
   bound.step_s = step_s;
   // Without a verdict on memory all of the card may be free.
   bound.headroom_bytes = headroom.value_or(static_cast<std::int64_t>(run_.cluster.gpu.memory_cuda_bytes));
@@ -157,7 +157,7 @@ void NodeSearch::visit(const Node& node, const Harvest& before, Harvest& harvest
       tree_.set(node, pipelining, run_);
       tree_.set(*prepared_.front().sharding, run_);
       // Of a schedule a layer's fold knows whether another chunk's work runs beside its expert exchange.
-      const int fold = run_.model.has_experts() && overlaps_expert_exchange(pipelining.kind) ? 1 : 0;
+      const int fold = run_.model.has_experts() && overlaps_expert_exchange(pipelining.schedule) ? 1 : 0;
       if (fold != folded) build_units(run_, w_);
       folded = fold;
       visit_stages(node, pipelining, before, harvest);
@@ -233,11 +233,11 @@ void NodeSearch::visit_stages(const Node& node, const Pipelining& pipelining, co
       }
       if (harvest.nearest && harvest.lack < lack) continue;
       Found found;
-      found.choice = tree_.choice(node, pipelining, *prepared.sharding);
+      found.layout = tree_.layout(node, pipelining, *prepared.sharding);
       found.peak_bytes = out_.peak_bytes;
       found.reserved_bytes = out_.reserved_bytes;
       found.headroom_bytes = out_.headroom_bytes;
-      if (!harvest.nearest || lack < harvest.lack || order_of(found.choice, harvest.nearest->choice) < 0) {
+      if (!harvest.nearest || lack < harvest.lack || order_of(found.layout, harvest.nearest->layout) < 0) {
         harvest.lack = lack;
         harvest.nearest = found;
       }
@@ -293,7 +293,7 @@ bool NodeSearch::estimate_sharding_memory(const Prepared& prepared) {
 void NodeSearch::time_sharding(const Node& node, const Pipelining& pipelining, const Prepared& prepared,
                                const Harvest& before, Harvest& harvest) {
   Found found;
-  found.choice = tree_.choice(node, pipelining, *prepared.sharding);
+  found.layout = tree_.layout(node, pipelining, *prepared.sharding);
   found.peak_bytes = out_.peak_bytes;
   found.reserved_bytes = out_.reserved_bytes;
   found.headroom_bytes = out_.headroom_bytes;

@@ -8,7 +8,7 @@ namespace shardplan::plan {
 SearchRow row_of(const Draft& base, const Found& found) {
   SearchRow row;
   row.found = found;
-  resolve(with_layout(base, found.choice), row.run);
+  resolve(with_layout(base, found.layout), row.run);
   estimate(row.run, row.estimate);
   return row;
 }
@@ -39,7 +39,7 @@ std::vector<Sensitivity> sensitivity_of(const Draft& base, const Run& run, const
   again.pareto = false;
   again.rank_of = nullptr;
   again.progress = nullptr;
-  const auto cost = [](const Found& found) { return found.step_s * found.choice.num_gpus; };
+  const auto cost = [](const Found& found) { return found.step_s * found.layout.num_gpus; };
   for (const Part& part : parts) {
     Draft changed = base;
     part.twice(changed.run.cluster);
@@ -51,7 +51,7 @@ std::vector<Sensitivity> sensitivity_of(const Draft& base, const Run& run, const
     one.what = part.what;
     one.step_s = result.best.front().step_s;
     one.gain = cost(best) / cost(result.best.front()) - 1;
-    one.layout = flags_between(best.choice, result.best.front().choice);
+    one.layout = flags_between(best.layout, result.best.front().layout);
     list.push_back(std::move(one));
   }
   return list;

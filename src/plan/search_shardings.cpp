@@ -32,12 +32,12 @@ void SearchTree::list_places() {
 const ShardingStates& SearchTree::states_of(int zero_stage, Fsdp fsdp) {
   const auto key = std::pair(zero_stage, fsdp);
   if (const auto known = states_.find(key); known != states_.end()) return known->second;
-  LayoutChoice choice = layout_choice_of(run_);
-  choice.zero_stage = zero_stage;
-  choice.fsdp = fsdp;
-  choice.shard_group = 0;
+  Layout layout = layout_of(run_);
+  layout.zero_stage = zero_stage;
+  layout.fsdp = fsdp;
+  layout.shard_group = 0;
   Run resolved;
-  resolve(with_layout(base_, choice), resolved);
+  resolve(with_layout(base_, layout), resolved);
   const Training& training = resolved.training;
   const ShardingStates states{resolved.parallel.grad_sync, training.param_dtype,           training.grad_dtype,
                               training.master_weights,     training.optimizer_state_dtype, training.autocast};
@@ -122,13 +122,13 @@ void SearchTree::add_sharding(const Grid& grid, bool recomputed, Sharding shardi
   const bool offloads = offloads_activations(grid, recomputed);
   for (const Offload& place : places_) {
     if (!space_.offload && place.activations != OffloadDevice::none && !offloads) continue;
-    sharding.optimizer = place.optimizer;
-    sharding.parameters = place.parameters;
-    sharding.activations = place.activations;
+    sharding.offload_optimizer = place.optimizer;
+    sharding.offload_parameters = place.parameters;
+    sharding.offload_activations = place.activations;
     set(grid, scratch_);
     set(sharding, scratch_);
     const RuleSet broken =
-        broken_layout_rules(facts_, layout_of(scratch_, false)) | broken_training_rules(facts_, scratch_);
+        broken_layout_rules(facts_, rule_inputs_of(scratch_, false)) | broken_training_rules(facts_, scratch_);
     if (refuse(broken, sharding_rules(), illegal)) continue;
     const OverlapPairs pairs = overlap_pairs(grid, sharding);
     sharding.overlap_grad_reduce = pairs.list[0].first;

@@ -128,24 +128,19 @@ void SearchTree::add_grids(int num_gpus) {
   }
 }
 
-Layout SearchTree::layout_of_grid(const Grid& grid) const {
-  Layout layout = layout_of(run_, false);
-  layout.num_gpus = grid.num_gpus;
-  layout.tensor = grid.tensor;
-  layout.pipeline = grid.pipeline;
-  layout.virtual_pipeline = 1;
-  layout.context = grid.context;
-  layout.expert = grid.expert;
-  layout.expert_tensor = grid.expert_tensor;
-  layout.data = grid.data;
-  return layout;
+RuleInputs SearchTree::rule_inputs_of_grid(const Grid& grid) const {
+  RuleInputs inputs = rule_inputs_of(run_, false);
+  static_cast<Degrees&>(inputs) = grid;
+  inputs.virtual_pipeline = 1;
+  inputs.data = grid.data;
+  return inputs;
 }
 
 void SearchTree::add_grid(Grid grid) {
   const std::int64_t replica = saturating_product({grid.tensor, grid.pipeline, grid.context});
   grid.data = static_cast<int>(std::max<std::int64_t>(1, grid.num_gpus / replica));
   set(grid, scratch_);
-  RuleSet broken = broken_layout_rules(facts_, layout_of_grid(grid)) | broken_training_rules(facts_, scratch_);
+  RuleSet broken = broken_layout_rules(facts_, rule_inputs_of_grid(grid)) | broken_training_rules(facts_, scratch_);
   // A product that is not num_gpus is a wrong multiple: data follows.
   if (contains(broken, Rule::world_multiple)) broken.reset(static_cast<std::size_t>(Rule::world_product));
   if (!list_given_) {
@@ -171,7 +166,7 @@ void SearchTree::nodes(std::size_t index, Run& run, std::vector<Node>& list, Rul
   set(grid, run);
   run.parallel.layers_per_chunk.clear();  // what the rules of schedules know of it is asked with the schedules
   set(sharding_lists[grid.shardings].front(), run);
-  Layout layout = layout_of_grid(grid);
+  RuleInputs layout = rule_inputs_of_grid(grid);
   for (const std::int64_t batch : batches) {
     layout.micro_batch_size = run.training.micro_batch_size = batch;
     if (batch > sequences || training.global_batch_size % (batch * grid.data) != 0) {
@@ -189,7 +184,8 @@ void SearchTree::nodes(std::size_t index, Run& run, std::vector<Node>& list, Rul
           Node node;
           node.grid = index;
           node.micro_batch_size = batch;
-          node.recompute = i;
+          node.recompute = recomputes[i];
+          node.recompute_index = i;
           node.attention = kernel;
           node.sequence_parallel = split;
           // Megatron-LM overlaps tensor parallel exchanges with sequence parallelism alone (arguments.py).
@@ -212,18 +208,18 @@ void SearchTree::pipelinings(const Node& node, std::vector<Pipelining>& list, Ru
   list.clear();
   const Grid& grid = grids[node.grid];
   const Framework framework = run_.training.framework;
-  Layout layout = layout_of_grid(grid);
+  RuleInputs layout = rule_inputs_of_grid(grid);
   layout.micro_batch_size = node.micro_batch_size;
   layout.sequence_parallel = node.sequence_parallel;
   const std::int64_t layers = facts_.layers;
-  const Recompute& recompute = recomputes[node.recompute];
+  const Recompute& recompute = node.recompute;
   const bool counted = recompute.mode == RecomputeMode::first_n || recompute.mode == RecomputeMode::every_k;
   const int most_layers = std::max(counted ? recompute.n : 0, run_.training.offload.activation_layers);
 
   const auto propose = [&](ScheduleKind kind, int chunks) {
     layout.schedule = kind;
     layout.virtual_pipeline = chunks;
-    layout.p2p_overlap = true;
+    layout.overlap_p2p = true;
     RuleSet broken = broken_layout_rules(facts_, layout);
     const std::int64_t all_chunks = std::int64_t{grid.pipeline} * chunks;
     // Where the chunks do not divide the layers, a share has to be left for each (layers_of_chunks).
@@ -233,7 +229,7 @@ void SearchTree::pipelinings(const Node& node, std::vector<Pipelining>& list, Ru
       return refuse(Rule::recompute_layers, counts);
     }
     Pipelining pipelining;
-    pipelining.kind = kind;
+    pipelining.schedule = kind;
     pipelining.virtual_pipeline = chunks;
     const bool strict = framework == Framework::megatron && kind == ScheduleKind::interleaved && grid.pipeline == 2;
     if (space_.overlap_p2p) {

@@ -20,33 +20,22 @@
 
 namespace shardplan::plan {
 
-struct Grid {
-  int num_gpus = 1;
-  int tensor = 1;
-  int pipeline = 1;
-  int context = 1;
-  int expert = 1;
-  int expert_tensor = 1;
+struct Grid : Degrees {
   int data = 1;
   std::size_t shardings = 0;             ///< index of SearchTree::sharding_lists
   std::size_t recomputed_shardings = 0;  ///< of those that go with recomputation
   std::size_t micro_batches = 0;         ///< index of the tree's lists of micro batch sizes
 };
 
-struct Node {
+/// `overlap_tp` is the better of the values that it can have.
+struct Node : MicrobatchOptions {
   std::size_t grid = 0;
-  std::int64_t micro_batch_size = 1;
-  std::size_t recompute = 0;  ///< index of SearchTree::recomputes
-  AttentionKernel attention = AttentionKernel::flash;
-  bool sequence_parallel = false;
-  bool overlap_tp = false;  ///< the better of the values that it can have
+  std::size_t recompute_index = 0;  ///< of SearchTree::recomputes
   int overlap_tp_values = 1;
 };
 
-struct Pipelining {
-  ScheduleKind kind = ScheduleKind::one_f_one_b;
-  int virtual_pipeline = 1;
-  bool overlap_p2p = true;  ///< the better of the values that it can have
+/// `overlap_p2p` is the better of the values that it can have.
+struct Pipelining : PassOrder {
   int overlap_p2p_values = 1;
 };
 
@@ -60,16 +49,9 @@ struct ShardingStates {
   bool autocast = false;
 };
 
-struct Sharding {
-  int zero_stage = 0;
-  Fsdp fsdp = Fsdp::none;
-  int shard_group = 0;  ///< of hybrid_shard; 0: as the run has it
+/// `shard_group` 0: as the run has it. The overlaps are the best of the values that the two can have.
+struct Sharding : StatePlacement {
   ShardingStates states;
-  OffloadDevice optimizer = OffloadDevice::none;
-  OffloadDevice parameters = OffloadDevice::none;
-  OffloadDevice activations = OffloadDevice::none;
-  bool overlap_grad_reduce = true;  ///< the best of the values that the two can have
-  bool overlap_param_gather = true;
   int overlap_values = 1;
 };
 
@@ -99,7 +81,7 @@ class SearchTree {
   void pipelinings(const Node& node, std::vector<Pipelining>& list, RuleCounts& illegal) const;
   const std::vector<Sharding>& shardings(const Node& node) const {
     const Grid& grid = grids[node.grid];
-    const bool again = recomputes[node.recompute].mode != RecomputeMode::none;
+    const bool again = node.recompute.mode != RecomputeMode::none;
     return sharding_lists[again ? grid.recomputed_shardings : grid.shardings];
   }
 
@@ -110,10 +92,10 @@ class SearchTree {
   void set(const Sharding& sharding, Run& run) const;
 
   /// The layout with the best overlap.
-  LayoutChoice choice(const Node& node, const Pipelining& pipelining, const Sharding& sharding) const;
+  Layout layout(const Node& node, const Pipelining& pipelining, const Sharding& sharding) const;
   /// Calls visit for each layout of one memory verdict, the best overlap first.
   void for_each_overlap(const Node& node, const Pipelining& pipelining, const Sharding& sharding,
-                        const std::function<void(const LayoutChoice&)>& visit) const;
+                        const std::function<void(const Layout&)>& visit) const;
 
   /// Whether overlap of p2p changes anything for a schedule of this run's framework.
   bool p2p_matters(int pipeline, ScheduleKind kind) const noexcept;
@@ -129,7 +111,7 @@ class SearchTree {
   const ShardingStates& states_of(int zero_stage, Fsdp fsdp);
   std::size_t micro_batch_list(int data);
   const std::vector<bool>& parallel_sequences(const Grid& grid) const noexcept;
-  Layout layout_of_grid(const Grid& grid) const;
+  RuleInputs rule_inputs_of_grid(const Grid& grid) const;
   OverlapPairs overlap_pairs(const Grid& grid, const Sharding& sharding) const noexcept;
 
   const Draft& base_;

@@ -163,7 +163,7 @@ Field blamed_field(Rule rule) noexcept { return fields_of(rule).blamed; }
 RuleSet broken_rules(const Draft& draft, const Run& run) {
   const ModelFacts facts = facts_of(run.model);
   const bool has_list = draft.given.has(Field::layers_per_stage);
-  RuleSet broken = broken_layout_rules(facts, layout_of(run, !has_list)) | broken_training_rules(facts, run);
+  RuleSet broken = broken_layout_rules(facts, rule_inputs_of(run, !has_list)) | broken_training_rules(facts, run);
   if (has_list) check_list(draft, run, broken);
   const bool group_used = run.parallel.fsdp == Fsdp::hybrid_shard || run.parallel.hpz;
   if (draft.given.has(Field::shard_group) && !group_used) add(broken, Rule::shard_group_unused);

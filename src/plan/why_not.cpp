@@ -66,7 +66,7 @@ double seconds_per_token(const Run& run, const Estimate& estimate) noexcept {
 
 class Neighbourhood {
  public:
-  Neighbourhood(const Draft& base, const LayoutChoice& best) : base_(base), best_(best) {
+  Neighbourhood(const Draft& base, const Layout& best) : base_(base), best_(best) {
     const Draft draft = with_layout(base, best);
     resolve(draft, run_);
     shardplan::estimate(run_, estimate_);
@@ -74,7 +74,7 @@ class Neighbourhood {
 
   template <class Change>
   void try_change(Change&& change) {
-    LayoutChoice other = best_;
+    Layout other = best_;
     change(other);
     if (order_of(other, best_) == 0) return;
     const Draft draft = with_layout(base_, other);
@@ -86,21 +86,21 @@ class Neighbourhood {
     found_.push_back(why_not(run_, estimate_, std::move(run), std::move(estimate), flags_between(best_, other)));
   }
 
-  const LayoutChoice& best() const noexcept { return best_; }
+  const Layout& best() const noexcept { return best_; }
   std::vector<WhyNot> take() { return std::move(found_); }
 
  private:
   const Draft& base_;
-  LayoutChoice best_;
+  Layout best_;
   Run run_;
   Estimate estimate_;
   std::vector<WhyNot> found_;
 };
 
 /// What goes with one chunk a rank, or several.
-void set_chunks(LayoutChoice& choice, int chunks) {
-  choice.virtual_pipeline = chunks;
-  choice.schedule = chunks > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
+void set_chunks(Layout& layout, int chunks) {
+  layout.virtual_pipeline = chunks;
+  layout.schedule = chunks > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ std::string recompute_words(const Recompute& recompute) {
   return words;
 }
 
-std::string flags_between(const LayoutChoice& from, const LayoutChoice& to) {
+std::string flags_between(const Layout& from, const Layout& to) {
   std::string flags;
   const auto add = [&](std::string_view flag, const auto& value) {
     flags += fmt::format("{}{} {}", flags.empty() ? "" : " ", flag, value);
@@ -136,13 +136,12 @@ std::string flags_between(const LayoutChoice& from, const LayoutChoice& to) {
   if (from.pipeline != to.pipeline) add("--pp", to.pipeline);
   if (from.virtual_pipeline != to.virtual_pipeline) add("--vpp", to.virtual_pipeline);
   if (from.context != to.context) add("--cp", to.context);
-  const auto data = [](const LayoutChoice& c) { return c.num_gpus / (c.tensor * c.pipeline * c.context); };
-  if (data(from) != data(to)) add("--dp", data(to));
+  if (data_parallel(from) != data_parallel(to)) add("--dp", data_parallel(to));
   if (from.expert != to.expert) add("--ep", to.expert);
   if (from.expert_tensor != to.expert_tensor) add("--etp", to.expert_tensor);
   if (from.micro_batch_size != to.micro_batch_size) add("--mbs", to.micro_batch_size);
   // A schedule that its chunks give by default moves with them; any other was stated, and stays.
-  const auto by_default = [](const LayoutChoice& c) {
+  const auto by_default = [](const Layout& c) {
     return c.schedule == (c.virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b);
   };
   const bool schedule_follows = from.virtual_pipeline != to.virtual_pipeline && by_default(from) && by_default(to);
@@ -167,14 +166,14 @@ std::string flags_between(const LayoutChoice& from, const LayoutChoice& to) {
   place("optimizer", from.offload_optimizer, to.offload_optimizer);
   place("parameters", from.offload_parameters, to.offload_parameters);
   place("activations", from.offload_activations, to.offload_activations);
-  if (from.overlap.grad_reduce != to.overlap.grad_reduce) {
-    field("training.overlap.grad_reduce", to.overlap.grad_reduce);
+  if (from.overlap_grad_reduce != to.overlap_grad_reduce) {
+    field("training.overlap.grad_reduce", to.overlap_grad_reduce);
   }
-  if (from.overlap.param_gather != to.overlap.param_gather) {
-    field("training.overlap.param_gather", to.overlap.param_gather);
+  if (from.overlap_param_gather != to.overlap_param_gather) {
+    field("training.overlap.param_gather", to.overlap_param_gather);
   }
-  if (from.overlap.tp != to.overlap.tp) field("training.overlap.tp", to.overlap.tp);
-  if (from.overlap.p2p != to.overlap.p2p) field("training.overlap.p2p", to.overlap.p2p);
+  if (from.overlap_tp != to.overlap_tp) field("training.overlap.tp", to.overlap_tp);
+  if (from.overlap_p2p != to.overlap_p2p) field("training.overlap.p2p", to.overlap_p2p);
   return flags;
 }
 
@@ -219,11 +218,11 @@ WhyNot why_not(const Run& best_run, const Estimate& best, Run other_run, Estimat
   return why;
 }
 
-std::vector<WhyNot> neighbours(const Draft& base, const LayoutChoice& best, std::size_t most) {
+std::vector<WhyNot> neighbours(const Draft& base, const Layout& best, std::size_t most) {
   Neighbourhood around(base, best);
   const auto both_ways = [&](auto degree) {
     for (const bool more : {false, true}) {
-      around.try_change([&](LayoutChoice& c) {
+      around.try_change([&](Layout& c) {
         auto& value = degree(c);
         value = more ? value * 2 : std::max<std::remove_reference_t<decltype(value)>>(1, value / 2);
         if (c.tensor == 1) c.sequence_parallel = false;
@@ -232,31 +231,31 @@ std::vector<WhyNot> neighbours(const Draft& base, const LayoutChoice& best, std:
       });
     }
   };
-  both_ways([](LayoutChoice& c) -> int& { return c.tensor; });
-  both_ways([](LayoutChoice& c) -> int& { return c.pipeline; });
-  both_ways([](LayoutChoice& c) -> int& { return c.context; });
-  if (base.run.model.has_experts()) both_ways([](LayoutChoice& c) -> int& { return c.expert; });
-  both_ways([](LayoutChoice& c) -> std::int64_t& { return c.micro_batch_size; });
+  both_ways([](Layout& c) -> int& { return c.tensor; });
+  both_ways([](Layout& c) -> int& { return c.pipeline; });
+  both_ways([](Layout& c) -> int& { return c.context; });
+  if (base.run.model.has_experts()) both_ways([](Layout& c) -> int& { return c.expert; });
+  both_ways([](Layout& c) -> std::int64_t& { return c.micro_batch_size; });
   if (best.pipeline > 1) {
-    around.try_change([](LayoutChoice& c) { set_chunks(c, 1); });
-    around.try_change([&](LayoutChoice& c) { set_chunks(c, std::max(2, 2 * c.virtual_pipeline)); });
+    around.try_change([](Layout& c) { set_chunks(c, 1); });
+    around.try_change([&](Layout& c) { set_chunks(c, std::max(2, 2 * c.virtual_pipeline)); });
   }
-  around.try_change([](LayoutChoice& c) {
+  around.try_change([](Layout& c) {
     const bool none = c.recompute.mode == RecomputeMode::none;
     c.recompute = Recompute{none ? RecomputeMode::full : RecomputeMode::none, 0, 0};
   });
-  around.try_change([](LayoutChoice& c) { c.sequence_parallel = c.tensor > 1 && !c.sequence_parallel; });
+  around.try_change([](Layout& c) { c.sequence_parallel = c.tensor > 1 && !c.sequence_parallel; });
   const bool torch = base.run.training.framework == Framework::fsdp;
   if (best.fsdp == Fsdp::none || !torch) {
     for (const int stage : {0, 1, 2, 3}) {
-      around.try_change([&](LayoutChoice& c) {
+      around.try_change([&](Layout& c) {
         c.zero_stage = stage;
         c.fsdp = Fsdp::none;
         c.shard_group = 0;
       });
     }
   }
-  around.try_change([](LayoutChoice& c) {
+  around.try_change([](Layout& c) {
     c.zero_stage = 0;
     c.fsdp = Fsdp::full_shard;
     c.shard_group = 0;

@@ -193,7 +193,7 @@ void add_data_row(const SearchRow& row, int rank, bool pareto, Table& table) {
              Text(truth(parallel.sequence_parallel)),
              Text(std::to_string(parallel.zero_stage)),
              Text(std::string(name(parallel.fsdp))),
-             Text(row.found.choice.shard_group > 0 ? std::to_string(parallel.shard_group) : ""),
+             Text(row.found.layout.shard_group > 0 ? std::to_string(parallel.shard_group) : ""),
              Text(std::string(name(parallel.schedule))),
              Text(std::to_string(training.micro_batch_size)),
              Text(recompute.empty() ? "none" : recompute),

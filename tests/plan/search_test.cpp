@@ -17,28 +17,27 @@
 
 using namespace shardplan;
 using plan::Found;
-using plan::LayoutChoice;
 using plan::Objective;
 using plan::SearchSpace;
 
 namespace {
 
-std::string named(const LayoutChoice& c) {
+std::string named(const Layout& c) {
   return fmt::format(
       "N{} t{} p{}x{} c{} e{}x{} mbs{} {} zero{} {}/{} recompute{} attention{} sp{} offload{}{}{} overlap{}{}{}{}",
       c.num_gpus, c.tensor, c.pipeline, c.virtual_pipeline, c.context, c.expert, c.expert_tensor, c.micro_batch_size,
       name(c.schedule), c.zero_stage, name(c.fsdp), c.shard_group, static_cast<int>(c.recompute.mode),
       static_cast<int>(c.attention), c.sequence_parallel, static_cast<int>(c.offload_optimizer),
-      static_cast<int>(c.offload_parameters), static_cast<int>(c.offload_activations), c.overlap.grad_reduce,
-      c.overlap.param_gather, c.overlap.tp, c.overlap.p2p);
+      static_cast<int>(c.offload_parameters), static_cast<int>(c.offload_activations), c.overlap_grad_reduce,
+      c.overlap_param_gather, c.overlap_tp, c.overlap_p2p);
 }
 
-LayoutChoice without_overlap(LayoutChoice choice) {
-  choice.overlap = {false, false, false, false};
-  return choice;
+Layout without_overlap(Layout layout) {
+  layout.overlap_grad_reduce = layout.overlap_param_gather = layout.overlap_tp = layout.overlap_p2p = false;
+  return layout;
 }
 
-bool same(const LayoutChoice& left, const LayoutChoice& right) { return order_of(left, right) == 0; }
+bool same(const Layout& left, const Layout& right) { return order_of(left, right) == 0; }
 
 constexpr std::size_t most_listed = 12;
 
@@ -54,11 +53,11 @@ Brute brute_force(const plan::Draft& base, const SearchSpace& space, Objective o
   EstimateWorkspace workspace;
   Estimate estimate;
   Run run;
-  plan::for_each_layout(base, space, [&](const LayoutChoice& choice) {
-    const plan::Draft draft = plan::with_layout(base, choice);
+  plan::for_each_layout(base, space, [&](const Layout& layout) {
+    const plan::Draft draft = plan::with_layout(base, layout);
     plan::resolve(draft, run);
     const plan::RuleSet broken = plan::broken_rules(draft, run);
-    INFO(named(choice));
+    INFO(named(layout));
     INFO(broken.to_string());
     REQUIRE(broken.none());
     shardplan::estimate(run, workspace, estimate);
@@ -67,14 +66,14 @@ Brute brute_force(const plan::Draft& base, const SearchSpace& space, Objective o
     ++brute.fit;
     if (!plan::meets(require, estimate)) return;
     Found found;
-    found.choice = choice;
+    found.layout = layout;
     found.peak_bytes = estimate.peak_bytes;
     found.reserved_bytes = estimate.reserved_bytes;
     found.headroom_bytes = estimate.headroom_bytes;
     found.step_s = estimate.time.step_s;
     const plan::SearchKey key = plan::key_of(objective, found);
     // The overlaps of one layout follow one another.
-    if (brute.sorted.empty() || !same(without_overlap(brute.sorted.back().second.choice), without_overlap(choice))) {
+    if (brute.sorted.empty() || !same(without_overlap(brute.sorted.back().second.layout), without_overlap(layout))) {
       brute.sorted.emplace_back(key, found);
       return;
     }
@@ -83,7 +82,7 @@ Brute brute_force(const plan::Draft& base, const SearchSpace& space, Objective o
     REQUIRE(found.headroom_bytes == brute.sorted.back().second.headroom_bytes);
   });
   std::sort(brute.sorted.begin(), brute.sorted.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first < b.first : order_of(a.second.choice, b.second.choice) < 0;
+    return a.first != b.first ? a.first < b.first : order_of(a.second.layout, b.second.layout) < 0;
   });
   return brute;
 }
@@ -146,8 +145,8 @@ void check_against_brute_force(const io::ReadRun& read, const SearchSpace& space
   for (std::size_t i = 0; i < result.best.size(); ++i) {
     const Found& found = result.best[i];
     const Found& expected = brute.sorted[i].second;
-    CAPTURE(i, named(found.choice), named(expected.choice), found.step_s, expected.step_s);
-    CHECK(same(found.choice, expected.choice));
+    CAPTURE(i, named(found.layout), named(expected.layout), found.step_s, expected.step_s);
+    CHECK(same(found.layout, expected.layout));
     CHECK(found.step_s == expected.step_s);
     CHECK(found.peak_bytes == expected.peak_bytes);
     CHECK(found.reserved_bytes == expected.reserved_bytes);
@@ -160,7 +159,7 @@ void check_against_brute_force(const io::ReadRun& read, const SearchSpace& space
   CHECK(alone.counts.cut_by_bound == result.counts.cut_by_bound);
   CHECK(alone.counts.illegal == result.counts.illegal);
   for (std::size_t i = 0; i < result.best.size(); ++i) {
-    CHECK(same(alone.best[i].choice, result.best[i].choice));
+    CHECK(same(alone.best[i].layout, result.best[i].layout));
   }
 }
 
@@ -226,9 +225,9 @@ TEST_CASE("the space is every legal layout of its ranges, once") {
   SearchSpace space;
   space.num_gpus = {4};
   std::set<std::string> listed;
-  plan::for_each_layout(base, space, [&](const LayoutChoice& choice) { CHECK(listed.insert(named(choice)).second); });
+  plan::for_each_layout(base, space, [&](const Layout& layout) { CHECK(listed.insert(named(layout)).second); });
   std::int64_t legal = 0;
-  LayoutChoice c = plan::layout_choice_of(read.run);
+  Layout c = layout_of(read.run);
   const auto try_one = [&] {
     const plan::Draft draft = plan::with_layout(base, c);
     Run run;
@@ -238,7 +237,7 @@ TEST_CASE("the space is every legal layout of its ranges, once") {
     CAPTURE(named(c));
     CHECK(listed.count(named(c)) == 1);
   };
-  c.overlap = {true, true, true, true};
+  c.overlap_grad_reduce = c.overlap_param_gather = c.overlap_tp = c.overlap_p2p = true;
   for (const int tensor : {2, 4}) {
     for (const int pipeline : {1, 2}) {
       for (const int context : {1, 2}) {
@@ -312,7 +311,7 @@ TEST_CASE("where what fits does not meet what is required the nearest is the fas
     CHECK(result.best.empty());
     CHECK(result.counts.fit + result.counts.misses > 0);
     REQUIRE(result.nearest);
-    CHECK(same(result.nearest->choice, free.best.front().choice));
+    CHECK(same(result.nearest->layout, free.best.front().layout));
     CHECK(result.nearest->step_s == free.best.front().step_s);
   }
 }
@@ -342,17 +341,17 @@ TEST_CASE("the front holds what nothing beats, and all of it") {
   space.num_gpus = {4, 8};
   space.schedule = std::vector<ScheduleKind>{ScheduleKind::one_f_one_b, ScheduleKind::interleaved};
   const auto covers = [](const Found& a, const Found& b) {
-    return a.step_s <= b.step_s && a.headroom_bytes >= b.headroom_bytes && a.choice.num_gpus <= b.choice.num_gpus;
+    return a.step_s <= b.step_s && a.headroom_bytes >= b.headroom_bytes && a.layout.num_gpus <= b.layout.num_gpus;
   };
   std::vector<Found> all;
-  plan::for_each_layout(base, space, [&](const LayoutChoice& choice) {
+  plan::for_each_layout(base, space, [&](const Layout& layout) {
     Run run;
-    plan::resolve(plan::with_layout(base, choice), run);
+    plan::resolve(plan::with_layout(base, layout), run);
     Estimate estimate;
     shardplan::estimate(run, estimate);
     if (!estimate.fits) return;
     all.push_back(
-        {choice, estimate.peak_bytes, estimate.reserved_bytes, estimate.headroom_bytes, estimate.time.step_s, false});
+        {layout, estimate.peak_bytes, estimate.reserved_bytes, estimate.headroom_bytes, estimate.time.step_s, false});
   });
   plan::SearchOptions options;
   options.pareto = true;
@@ -360,7 +359,7 @@ TEST_CASE("the front holds what nothing beats, and all of it") {
   const plan::SearchResult result = plan::search(base, read.run, space, options);
   REQUIRE(result.pareto.size() > 3);
   for (const Found& found : all) {
-    CAPTURE(named(found.choice));
+    CAPTURE(named(found.layout));
     // But for the last bit of a sum something on the front is as good.
     CHECK(std::any_of(result.pareto.begin(), result.pareto.end(), [&](const Found& front) {
       Found nearly = front;

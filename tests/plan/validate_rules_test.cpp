@@ -381,7 +381,7 @@ TEST_CASE("a field that is wrong hides only the checks that need it") {
 TEST_CASE("the layout's rules are codes without words, for the search") {
   const Run run = test::run_of("{" MODEL_70B R"(, "parallel": {"tensor": 8, "pipeline": 4}})");
   const plan::ModelFacts facts = plan::facts_of(run.model);
-  plan::Layout layout = plan::layout_of(run, true);
+  plan::RuleInputs layout = plan::rule_inputs_of(run, true);
   static_assert(noexcept(plan::broken_layout_rules(facts, layout)));
   CHECK(plan::broken_layout_rules(facts, layout).none());
   layout.tensor = 16;
@@ -396,7 +396,7 @@ TEST_CASE("the layout's rules are codes without words, for the search") {
 TEST_CASE("extreme values break rules, never the program") {
   const Run run = test::run_of("{}");
   const plan::ModelFacts facts = plan::facts_of(run.model);
-  plan::Layout layout = plan::layout_of(run, true);
+  plan::RuleInputs layout = plan::rule_inputs_of(run, true);
   layout.tensor = layout.pipeline = layout.context = layout.expert = layout.data = layout.virtual_pipeline = 1 << 20;
   layout.expert_tensor = 1 << 20;
   layout.micro_batch_size = 1 << 20;

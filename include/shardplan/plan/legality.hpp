@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "shardplan/core/layout.hpp"
 #include "shardplan/core/names.hpp"
 #include "shardplan/core/run.hpp"
 
@@ -167,37 +168,23 @@ struct ModelFacts {
 };
 ModelFacts facts_of(const Model& model) noexcept;
 
-/// The values that the rules of a layout are about.
-struct Layout {
+/// What the rules of a layout are about: the layout, and of the run what it has to go with.
+struct RuleInputs : Layout {
   Framework framework = Framework::megatron;
-  int num_gpus = 1;
   int gpus_per_node = 8;
-  int tensor = 1;
-  int pipeline = 1;
-  int virtual_pipeline = 1;
-  int context = 1;
-  int expert = 1;
-  int expert_tensor = 1;
   int data = 1;
-  bool sequence_parallel = false;
-  int zero_stage = 0;
-  Fsdp fsdp = Fsdp::none;
   GradSync grad_sync = GradSync::last;
   ContextComm context_comm = ContextComm::ring;
   bool zeropp = false;
   bool hpz = false;
-  int shard_group = 1;
-  ScheduleKind schedule = ScheduleKind::one_f_one_b;
-  bool p2p_overlap = true;
   bool equal_layers = true;  ///< layers are shared out equally, not by a list
   std::int64_t seq_length = 1;
-  std::int64_t micro_batch_size = 1;
   std::int64_t global_batch_size = 1;
 };
-Layout layout_of(const Run& run, bool equal_layers) noexcept;
+RuleInputs rule_inputs_of(const Run& run, bool equal_layers) noexcept;
 
 /// The layout's broken rules: of Rule, those from node_shape to interleaved_two that need no list of layers.
-RuleSet broken_layout_rules(const ModelFacts& model, const Layout& layout) noexcept;
+RuleSet broken_layout_rules(const ModelFacts& model, const RuleInputs& layout) noexcept;
 
 /// The broken rules of everything else: GPU, precision, adapters, offload, recomputation, ranges.
 RuleSet broken_training_rules(const ModelFacts& model, const Run& run) noexcept;

@@ -26,7 +26,7 @@ enum class Objective : std::uint8_t {
 
 /// A layout with its numbers, bit for bit those of estimate().
 struct Found {
-  LayoutChoice choice;
+  Layout layout;
   std::int64_t peak_bytes = 0;
   std::int64_t reserved_bytes = 0;  ///< where headroom is least
   std::int64_t headroom_bytes = 0;

@@ -5,44 +5,17 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
+#include "shardplan/core/layout.hpp"
 #include "shardplan/core/run.hpp"
 #include "shardplan/plan/legality.hpp"
 #include "shardplan/plan/resolve.hpp"
 
 namespace shardplan::plan {
-
-/// One layout: what a search chose for the free variables of a run.
-struct LayoutChoice {
-  int num_gpus = 1;
-  int tensor = 1;
-  int pipeline = 1;
-  int virtual_pipeline = 1;
-  int context = 1;
-  int expert = 1;
-  int expert_tensor = 1;
-  std::int64_t micro_batch_size = 1;
-  ScheduleKind schedule = ScheduleKind::one_f_one_b;
-  int zero_stage = 0;
-  Fsdp fsdp = Fsdp::none;
-  int shard_group = 0;  ///< of hybrid_shard; 0: none
-  Recompute recompute;
-  AttentionKernel attention = AttentionKernel::flash;
-  bool sequence_parallel = false;
-  OffloadDevice offload_optimizer = OffloadDevice::none;
-  OffloadDevice offload_parameters = OffloadDevice::none;
-  OffloadDevice offload_activations = OffloadDevice::none;
-  Overlap overlap;
-};
-
-/// The order in which equal layouts are listed: fewer GPUs, then smaller values field by field in the order above
-/// (recompute none, selective, full; no offload first), overlapped before not.
-std::strong_ordering order_of(const LayoutChoice& left, const LayoutChoice& right) noexcept;
 
 /// Values that a user stated for the variables of a search. A variable without has its default range:
 ///   tensor         divisors of the GPUs, to the scale-up domain
@@ -73,15 +46,33 @@ struct SearchSpace {
   std::optional<bool> overlap_grad_reduce, overlap_param_gather, overlap_tp, overlap_p2p;
 };
 
+/// Calls visit(field, list of SearchSpace, member of Layout) for each variable that has a list of values of the
+/// layout's own type: all but num_gpus, which has no default, data, which follows from the others, offload, whose parts
+/// go together, and the overlaps.
+template <class Visit>
+void for_each_variable(Visit&& visit) {
+  visit(Field::tensor, &SearchSpace::tensor, &Layout::tensor);
+  visit(Field::pipeline, &SearchSpace::pipeline, &Layout::pipeline);
+  visit(Field::virtual_pipeline, &SearchSpace::virtual_pipeline, &Layout::virtual_pipeline);
+  visit(Field::context, &SearchSpace::context, &Layout::context);
+  visit(Field::expert, &SearchSpace::expert, &Layout::expert);
+  visit(Field::expert_tensor, &SearchSpace::expert_tensor, &Layout::expert_tensor);
+  visit(Field::micro_batch_size, &SearchSpace::micro_batch, &Layout::micro_batch_size);
+  visit(Field::zero_stage, &SearchSpace::zero, &Layout::zero_stage);
+  visit(Field::schedule, &SearchSpace::schedule, &Layout::schedule);
+  visit(Field::fsdp, &SearchSpace::fsdp, &Layout::fsdp);
+  visit(Field::shard_group, &SearchSpace::shard_group, &Layout::shard_group);
+  visit(Field::recompute, &SearchSpace::recompute, &Layout::recompute);
+  visit(Field::attention, &SearchSpace::attention, &Layout::attention);
+  visit(Field::sequence_parallel, &SearchSpace::sequence_parallel, &Layout::sequence_parallel);
+}
+
 /// What a search starts from: the statement of a run, with what it left to defaults that would follow the layout
 /// (framework, batch, sequence) stated as in `run`, its resolution.
 Draft search_base(const Draft& draft, const Run& run);
 
 /// The statement of a run with a layout in place of whatever it said of the free variables. `base`: of search_base().
-Draft with_layout(const Draft& base, const LayoutChoice& choice);
-
-/// The layout of a resolved run.
-LayoutChoice layout_choice_of(const Run& run) noexcept;
+Draft with_layout(const Draft& base, const Layout& layout);
 
 /// Decoder layers of each of `chunks` model chunks: equal where the layers divide; else layers + 2 are shared out, the
 /// embedding and the head taking the place of a layer each, larger shares in front. Empty where a chunk between the
@@ -94,9 +85,9 @@ std::vector<int> divisors(std::int64_t number);
 /// How often each rule stopped an enumeration: once for each partial layout that breaks it first.
 using RuleCounts = std::array<std::int64_t, rule_count>;
 
-/// Calls visit(const LayoutChoice&) for each legal layout, one by one: what search() answers over. Returns what was
+/// Calls visit(const Layout&) for each legal layout, one by one: what search() answers over. Returns what was
 /// refused. For tests and small spaces.
 RuleCounts for_each_layout(const Draft& base, const SearchSpace& space,
-                           const std::function<void(const LayoutChoice&)>& visit);
+                           const std::function<void(const Layout&)>& visit);
 
 }  // namespace shardplan::plan

@@ -38,10 +38,10 @@ WhyNot why_not(const Run& best_run, const Estimate& best, Run other_run, Estimat
 
 /// The layouts one step away from a layout, each legal, `most` at most: those that do not fit but would be faster
 /// first, then by step time. A degree's data follows.
-std::vector<WhyNot> neighbours(const Draft& base, const LayoutChoice& best, std::size_t most);
+std::vector<WhyNot> neighbours(const Draft& base, const Layout& best, std::size_t most);
 
 /// What differs between two layouts, as flags: "--tp 2 --dp 16". Empty where nothing does.
-std::string flags_between(const LayoutChoice& from, const LayoutChoice& to);
+std::string flags_between(const Layout& from, const Layout& to);
 
 /// "full:4", "core_attn+mlp", "none".
 std::string recompute_words(const Recompute& recompute);
