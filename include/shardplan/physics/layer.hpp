@@ -1,8 +1,8 @@
 // The operator list of one decoder layer.
 #pragma once
 
-#include "shardplan/physics/operators/attention.hpp"
-#include "shardplan/physics/operators/mlp.hpp"
+#include "shardplan/physics/operators/experts.hpp"
+#include "shardplan/physics/operators/latent_attention.hpp"
 #include "shardplan/physics/operators/norm.hpp"
 
 namespace shardplan {

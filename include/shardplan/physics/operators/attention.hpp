@@ -20,7 +20,7 @@ struct AttentionCore {
   N projection_width{};                   ///< elements of that output
 };
 
-/// What the core keeps (activations.md sections 1 to 3, measured):
+/// What the core keeps (PyTorch autograd, measured: tests/evidence/autograd_bytes.jsonl):
 ///   flash: q, k, v, output, fp32 log-sum-exp per head and token.
 ///   (the output is the next projection's input, one storage unless the kernel writes another layout).
 ///   eager: K and V expanded to all heads, probabilities (fp32 and a 16-bit cast where the softmax runs in fp32),
@@ -77,9 +77,9 @@ Operator<N> rotary(const Symbols<N>& v, N rotated_width) {
   return op;
 }
 
-/// Traffic of context parallelism around the core (physics: ring sends K and V c - 1 times forward and twice that
-/// backward, where dK and dV travel too; all_gather gathers K and V in both passes and reduce-scatters their gradients;
-/// a2a exchanges q, k, v and the output: Ulysses, arXiv:2309.14509).
+/// Traffic of context parallelism around the core (arXiv:2310.01889: ring sends K and V c - 1 times forward and twice
+/// that backward, where dK and dV travel too; all_gather gathers K and V in both passes and reduce-scatters their
+/// gradients; a2a exchanges q, k, v and the output: Ulysses, arXiv:2309.14509).
 template <class N>
 void context_collectives(const Symbols<N>& v, const LayerOptions& o, N query_width, N key_width, N value_width,
                          N output_width, int context, OperatorList<N>& list) {
@@ -123,14 +123,11 @@ void context_collectives(const Symbols<N>& v, const LayerOptions& o, N query_wid
   }
 }
 
-/// Grouped-query attention from the norm's output to o_proj's output.
+/// The fused query, key and value product.
 template <class N>
-void grouped_query_attention(const Symbols<N>& v, const LayerOptions& o, const AttentionShape& shape, int context,
-                             bool input_already_kept, OperatorList<N>& list) {
+Operator<N> query_key_value(const Symbols<N>& v, const LayerOptions& o, const AttentionShape& shape,
+                            bool input_already_kept, const AttentionCore<N>& core) {
   const N tokens = v.s * v.b / v.c;
-  const N query = v.a * v.d / v.t;
-  const N key = v.k * v.d / v.t_kv;
-  const N value = v.k * v.d_v / v.t_kv;
   const N query_out = shape.output_gate ? 2.0 * v.a * v.d : v.a * v.d;
   LinearSpec<N> in;
   in.name = "qkv";
@@ -152,36 +149,66 @@ void grouped_query_attention(const Symbols<N>& v, const LayerOptions& o, const A
   // Outputs of fewer than three adapters are copied into a padded buffer, whose index_copy keeps its source.
   const MatrixSet all_three = set_of(MatrixId::q_proj, MatrixId::k_proj, MatrixId::v_proj);
   if (o.fused_qkv_adapters && (o.adapted & all_three) != 0 && (o.adapted & all_three) != all_three) {
-    if (contains(o.adapted, MatrixId::q_proj)) qkv.saved = qkv.saved + v.w * tokens * query;
-    if (contains(o.adapted, MatrixId::k_proj)) qkv.saved = qkv.saved + v.w * tokens * key;
-    if (contains(o.adapted, MatrixId::v_proj)) qkv.saved = qkv.saved + v.w * tokens * value;
+    if (contains(o.adapted, MatrixId::q_proj)) qkv.saved = qkv.saved + v.w * tokens * core.query_width;
+    if (contains(o.adapted, MatrixId::k_proj)) qkv.saved = qkv.saved + v.w * tokens * core.key_width;
+    if (contains(o.adapted, MatrixId::v_proj)) qkv.saved = qkv.saved + v.w * tokens * core.value_width;
   }
-  list.operators.add(qkv);
-  const bool fused_view = o.kernels.qkv == QkvLayout::fused && o.rope && o.attention != AttentionKernel::eager;
-  if (shape.qk_norm != QkNorm::none) {
-    NormSpec<N> spec;
-    spec.name = "qk_norm";
-    spec.width = query + key;
-    spec.tokens = tokens;
-    spec.element = v.w;
-    spec.statistics_rows = tokens * (shape.qk_norm == QkNorm::full ? N(2.0) : v.a / v.t + v.k / v.t_kv);
-    spec.weights = shape.qk_norm == QkNorm::per_head    ? 2.0 * v.d
-                   : shape.qk_norm == QkNorm::full      ? query + key
-                   : shape.qk_norm == QkNorm::each_head ? query + key
-                                                        : N(0.0);
-    spec.input_already_kept = fused_view;
-    list.operators.add(norm_operator(v, o, spec));
-  }
-  if (o.rope) list.operators.add(rotary(v, query + key));
+  return qkv;
+}
+
+/// Norms of the query and key heads (Qwen3, OLMo 2).
+template <class N>
+Operator<N> query_key_norm(const Symbols<N>& v, const LayerOptions& o, const AttentionShape& shape,
+                           const AttentionCore<N>& core) {
+  const N tokens = v.s * v.b / v.c;
+  const N width = core.query_width + core.key_width;
+  NormSpec<N> spec;
+  spec.name = "qk_norm";
+  spec.width = width;
+  spec.tokens = tokens;
+  spec.element = v.w;
+  spec.statistics_rows = tokens * (shape.qk_norm == QkNorm::full ? N(2.0) : v.a / v.t + v.k / v.t_kv);
+  spec.weights = shape.qk_norm == QkNorm::per_head    ? 2.0 * v.d
+                 : shape.qk_norm == QkNorm::full      ? width
+                 : shape.qk_norm == QkNorm::each_head ? width
+                                                      : N(0.0);
+  spec.input_already_kept = core.view_of_fused_projection;
+  return norm_operator(v, o, spec);
+}
+
+/// The product behind the core.
+template <class N>
+Operator<N> attention_output(const Symbols<N>& v, const LayerOptions& o, const AttentionShape& shape) {
+  const N tokens = v.s * v.b / v.c;
+  LinearSpec<N> out;
+  out.name = "attention_output";
+  out.in = v.a * v.d_v;
+  out.in_divisor = v.t;
+  out.tokens = tokens;
+  out.input_tokens = tokens;
+  out.width = v.w;
+  out.bias = shape.output_bias;
+  out.input_already_kept =
+      o.attention != AttentionKernel::eager && !o.kernels.attention_output_copy && !o.attention_copy_for_a2a;
+  return linear(v, o, out, {{MatrixId::o_proj, v.h, N(1.0)}});
+}
+
+/// Grouped-query attention from the norm's output to o_proj's output.
+template <class N>
+void grouped_query_attention(const Symbols<N>& v, const LayerOptions& o, const AttentionShape& shape, int context,
+                             bool input_already_kept, OperatorList<N>& list) {
   AttentionCore<N> core;
-  core.query_width = query;
-  core.key_width = key;
-  core.value_width = value;
+  core.query_width = v.a * v.d / v.t;
+  core.key_width = v.k * v.d / v.t_kv;
+  core.value_width = v.k * v.d_v / v.t_kv;
   core.output_width = v.a * v.d_v / v.t;
   core.heads = v.a / v.t;
   core.grouped = shape.kv_heads < shape.heads;
-  core.view_of_fused_projection = fused_view;
-  core.projection_width = query + key + value;
+  core.view_of_fused_projection = o.kernels.qkv == QkvLayout::fused && o.rope && o.attention != AttentionKernel::eager;
+  core.projection_width = core.query_width + core.key_width + core.value_width;
+  list.operators.add(query_key_value(v, o, shape, input_already_kept, core));
+  if (shape.qk_norm != QkNorm::none) list.operators.add(query_key_norm(v, o, shape, core));
+  if (o.rope) list.operators.add(rotary(v, core.query_width + core.key_width));
   Operator<N> attention = attention_core(v, o, core);
   if (shape.sinks) {
     attention.parameters = v.a / v.t;
@@ -191,118 +218,8 @@ void grouped_query_attention(const Symbols<N>& v, const LayerOptions& o, const A
     attention.shard = Shard::tensor;
   }
   list.operators.add(attention);
-  context_collectives(v, o, query, key, value, v.a * v.d_v / v.t, context, list);
-  LinearSpec<N> out;
-  out.name = "attention_output";
-  out.in = v.a * v.d_v;
-  out.in_divisor = v.t;
-  out.tokens = tokens;
-  out.input_tokens = tokens;
-  out.width = v.w;
-  out.bias = shape.output_bias;
-  out.input_already_kept =
-      o.attention != AttentionKernel::eager && !o.kernels.attention_output_copy && !o.attention_copy_for_a2a;
-  list.operators.add(linear(v, o, out, {{MatrixId::o_proj, v.h, N(1.0)}}));
-}
-
-/// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): low-rank latents for queries and for
-/// keys and values, each behind a norm; the up-projections are cut over the tensor ranks, the rest is replicated.
-template <class N>
-void latent_attention(const Symbols<N>& v, const LayerOptions& o, const AttentionShape& shape, int context,
-                      bool input_already_kept, OperatorList<N>& list) {
-  const N tokens = v.s * v.b / v.c;
-  const N one = 1.0;
-  const N nope = v.d - v.d_rope;
-  const N query = v.a * v.d / v.t;
-  const N value = v.a * v.d_v / v.t;
-  LinearSpec<N> down;
-  down.name = "latents";
-  down.in = v.h;
-  down.in_divisor = 1.0;
-  down.tokens = tokens;
-  down.input_tokens = v.s * v.b / (v.c * v.t_in);
-  down.width = v.w;
-  down.bias = shape.qkv_bias;
-  down.input_already_kept = input_already_kept;
-  const bool query_latent = shape.q_lora_rank > 0;
-  if (query_latent) {
-    down.shard = Shard::replicated;
-    Operator<N> op =
-        linear(v, o, down, {{MatrixId::q_a_proj, v.r_q, one}, {MatrixId::kv_a_proj, v.r_kv + v.d_rope, one}});
-    op.covered = Covered::layernorm;
-    list.operators.add(op);
-  } else {
-    Operator<N> op =
-        linear(v, o, down, {{MatrixId::q_proj, v.a * v.d, v.t}, {MatrixId::kv_a_proj, v.r_kv + v.d_rope, one}});
-    op.covered = Covered::layernorm;
-    list.operators.add(op);
-  }
-  const N latent = query_latent ? v.r_q + v.r_kv : v.r_kv;
-  NormSpec<N> spec;
-  spec.name = "latent_norm";
-  spec.width = latent;
-  spec.tokens = tokens;
-  spec.element = v.w;
-  spec.weights = latent;
-  spec.statistics_rows = query_latent ? 2.0 * tokens : tokens;
-  list.operators.add(norm_operator(v, o, spec));
-  LinearSpec<N> up;
-  up.in_divisor = 1.0;
-  up.tokens = tokens;
-  up.input_tokens = tokens;
-  up.width = v.w;
-  if (query_latent) {
-    up.name = "query_up";
-    up.in = v.r_q;
-    Operator<N> query_up = linear(v, o, up, {{MatrixId::q_b_proj, v.a * v.d, v.t}});
-    query_up.rerun_by = Covered::mla_up_proj;
-    list.operators.add(query_up);
-  }
-  up.name = "key_value_up";
-  up.in = v.r_kv;
-  Operator<N> key_value_up = linear(v, o, up, {{MatrixId::kv_b_proj, v.a * (nope + v.d_v), v.t}});
-  key_value_up.rerun_by = Covered::mla_up_proj;
-  list.operators.add(key_value_up);
-  if (shape.indexer_heads > 0) {
-    LinearSpec<N> index;
-    index.name = "indexer";
-    index.in_divisor = 1.0;
-    index.tokens = tokens;
-    index.input_tokens = tokens;
-    index.width = v.w;
-    index.shard = Shard::replicated;
-    index.in = v.r_q;
-    index.input_already_kept = true;
-    list.operators.add(linear(v, o, index, {{MatrixId::indexer_q_proj, v.i_a * v.i_d, one}}));
-    index.name = "indexer_key";
-    index.in = v.h;
-    list.operators.add(
-        linear(v, o, index, {{MatrixId::indexer_k_proj, v.i_d, one}, {MatrixId::indexer_weights, v.i_a, one}}));
-    list.operators.add(vector_weights("indexer_norm", Part::norm, o, 2.0 * v.i_d));
-  }
-  if (o.rope) list.operators.add(rotary(v, (v.a / v.t + 1.0) * v.d_rope));
-  AttentionCore<N> core;
-  core.query_width = query;
-  core.key_width = query;
-  core.value_width = value;
-  core.output_width = value;
-  core.heads = v.a / v.t;
-  Operator<N> attention = attention_core(v, o, core);
-  attention.also_covered = Covered::mla_up_proj;  // q, k and v are the up-projections' outputs
-  attention.saved_also_recomputed = attention.saved - v.w * tokens * (2.0 * query + value);
-  list.operators.add(attention);
-  context_collectives(v, o, query, query, value, value, context, list);
-  LinearSpec<N> out;
-  out.name = "attention_output";
-  out.in = v.a * v.d_v;
-  out.in_divisor = v.t;
-  out.tokens = tokens;
-  out.input_tokens = tokens;
-  out.width = v.w;
-  out.bias = shape.output_bias;
-  out.input_already_kept =
-      o.attention != AttentionKernel::eager && !o.kernels.attention_output_copy && !o.attention_copy_for_a2a;
-  list.operators.add(linear(v, o, out, {{MatrixId::o_proj, v.h, one}}));
+  context_collectives(v, o, core.query_width, core.key_width, core.value_width, core.output_width, context, list);
+  list.operators.add(attention_output(v, o, shape));
 }
 
 }  // namespace shardplan

@@ -47,6 +47,54 @@ bool is_one_adapter(const LayerOptions& o, std::initializer_list<NamedMatrix<N>>
   return true;
 }
 
+/// What adapters add to a product.
+template <class N>
+struct AdapterSums {
+  N outputs{};             ///< bytes of their low-rank activations
+  N copies{};              ///< bytes of their own copies of the input
+  bool any = false;        ///< the product has an adapter
+  bool any_plain = false;  ///< one that reads the product's own input
+};
+
+/// Adds an adapter over `out` outputs; `which` names the matrices that it serves.
+template <class N>
+void adapt(const Symbols<N>& v, const LayerOptions& o, const LinearSpec<N>& spec, N out, std::uint8_t which,
+           Operator<N>& op, AdapterSums<N>& sums) {
+  op.adapted = static_cast<std::uint8_t>(op.adapted | which);
+  op.adapter_rank = v.r;
+  sums.any = true;
+  op.adapter_parameters = op.adapter_parameters + v.r * (op.cols + out);
+  sums.outputs = sums.outputs + v.w_a * v.r * spec.tokens;
+  if (o.dora) {
+    // The magnitude multiplies the frozen product and the low-rank one: both stay for its gradient (PEFT dora.py).
+    op.adapter_parameters = op.adapter_parameters + out;
+    sums.outputs = sums.outputs + (v.w + v.w_a) * spec.tokens * out;
+  }
+  if (o.adapter_input == AdapterInput::shared) {
+    sums.any_plain = true;
+    return;
+  }
+  const N mask = o.adapter_mask ? 1.0 : 0.0;
+  const N copy = (N(o.adapter_copy_bytes) + mask) * spec.input_tokens * op.cols;
+  sums.copies = spec.adapters_share_copy ? copy : sums.copies + copy;
+}
+
+/// Bytes that a product keeps for backward.
+template <class N>
+N linear_saved(const LayerOptions& o, const LinearSpec<N>& spec, const Operator<N>& op, const AdapterSums<N>& sums) {
+  N saved = 0.0;
+  const bool base_keeps =
+      o.base_trains || sums.any_plain || (o.quantized && o.quantized_keeps_input) || (o.adapter_fused && sums.any);
+  if (base_keeps && o.narrow_input_bytes > 0) {
+    saved = N(o.narrow_input_bytes) * spec.input_tokens * op.cols;  // its own narrow copy, whoever keeps the original
+  } else if (base_keeps && !spec.input_already_kept) {
+    saved = spec.width * spec.input_tokens * op.cols;
+  }
+  saved = saved + sums.copies + sums.outputs;
+  if (o.autocast_copies) saved = saved + 2.0 * op.rows * op.cols;
+  return saved;
+}
+
 template <class N>
 Operator<N> linear(const Symbols<N>& v, const LayerOptions& o, const LinearSpec<N>& spec,
                    std::initializer_list<NamedMatrix<N>> matrices) {
@@ -57,63 +105,35 @@ Operator<N> linear(const Symbols<N>& v, const LayerOptions& o, const LinearSpec<
   op.shard = spec.shard;
   op.trains = o.base_trains;
   op.quantized = o.quantized;
-  const N in_local = spec.in / spec.in_divisor;
-  N out_local = 0.0, copies = 0.0, adapter_outputs = 0.0;
-  bool any_plain_adapter = false, any_adapter = false;
-  const auto adapt = [&](N out, std::uint8_t which) {
-    op.adapted = static_cast<std::uint8_t>(op.adapted | which);
-    op.adapter_rank = v.r;
-    any_adapter = true;
-    op.adapter_parameters = op.adapter_parameters + v.r * (in_local + out);
-    adapter_outputs = adapter_outputs + v.w_a * v.r * spec.tokens;
-    if (o.dora) {
-      // The magnitude multiplies the frozen product and the low-rank one: both stay for its gradient (PEFT dora.py).
-      op.adapter_parameters = op.adapter_parameters + out;
-      adapter_outputs = adapter_outputs + (v.w + v.w_a) * spec.tokens * out;
-    }
-    if (o.adapter_input == AdapterInput::shared) {
-      any_plain_adapter = true;
-    } else {
-      const N mask = o.adapter_mask ? 1.0 : 0.0;
-      const N copy = (N(o.adapter_copy_bytes) + mask) * spec.input_tokens * in_local;
-      copies = spec.adapters_share_copy ? copy : copies + copy;
-    }
-  };
+  op.cols = spec.in / spec.in_divisor;
+  op.matrices = 1.0;
+  N out_local = 0.0;
+  AdapterSums<N> sums;
   const bool one_adapter = is_one_adapter(o, matrices);
   for (const NamedMatrix<N>& matrix : matrices) {
     const N out = matrix.out / matrix.divisor;
     out_local = out_local + out;
     const auto which = static_cast<std::uint8_t>(1U << op.named);
     op.named_rows[op.named++] = out;
-    if (contains(o.adapted, matrix.id) && !one_adapter) adapt(out, which);
+    if (contains(o.adapted, matrix.id) && !one_adapter) adapt(v, o, spec, out, which, op, sums);
   }
-  if (one_adapter) adapt(out_local, adapts_whole_product);
+  if (one_adapter) adapt(v, o, spec, out_local, adapts_whole_product, op, sums);
   op.rows = out_local;
-  op.cols = in_local;
-  op.matrices = 1.0;
-  op.parameters = out_local * in_local;
+  op.parameters = out_local * op.cols;
   if (spec.bias) {
     op.biases = out_local;  // a row cut leaves the outputs whole, and with them the bias
     op.vectors = op.named;
     op.parameters = op.parameters + op.biases;
   }
-  const bool base_keeps = o.base_trains || any_plain_adapter || (o.quantized && o.quantized_keeps_input) ||
-                          (o.adapter_fused && any_adapter);
-  if (base_keeps && o.narrow_input_bytes > 0) {
-    op.saved =
-        N(o.narrow_input_bytes) * spec.input_tokens * in_local;  // its own narrow copy, whoever keeps the original
-  } else if (base_keeps && !spec.input_already_kept)
-    op.saved = spec.width * spec.input_tokens * in_local;
-  op.saved = op.saved + copies + adapter_outputs;
-  if (o.autocast_copies) op.saved = op.saved + 2.0 * out_local * in_local;
+  op.saved = linear_saved(o, spec, op, sums);
   op.m = spec.tokens;
   op.n = out_local;
-  op.k = in_local;
+  op.k = op.cols;
   op.batch = 1.0;
-  op.forward_flop = 2.0 * spec.tokens * out_local * in_local + 2.0 * spec.tokens * op.adapter_parameters;
+  op.forward_flop = 2.0 * spec.tokens * out_local * op.cols + 2.0 * spec.tokens * op.adapter_parameters;
   op.input_gradient_flop = op.forward_flop;
   op.weight_gradient_flop = 2.0 * spec.tokens * op.adapter_parameters;
-  if (o.base_trains) op.weight_gradient_flop = op.weight_gradient_flop + 2.0 * spec.tokens * out_local * in_local;
+  if (o.base_trains) op.weight_gradient_flop = op.weight_gradient_flop + 2.0 * spec.tokens * out_local * op.cols;
   return op;
 }
 
