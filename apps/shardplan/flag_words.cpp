@@ -1,13 +1,15 @@
 #include "flag_words.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
 #include "shardplan/catalog/catalog.hpp"
-#include "shardplan/core/run.hpp"
 #include "shardplan/explain/topics.hpp"
 #include "shardplan/io/overrides.hpp"
 #include "shardplan/physics/optimizers.hpp"
+#include "shardplan/plan/field_table.hpp"
 #include "shardplan/plan/requirements.hpp"
 #include "shardplan/plan/results.hpp"
 #include "shardplan/plan/search.hpp"
@@ -63,30 +65,28 @@ std::vector<std::string> listed(std::string_view help) {
   return words;
 }
 
+WordList words_of(const plan::FieldRow& row) {
+  const ValueType& type = row.value.type;
+  if (row.field == plan::Field::model) return {catalog_names(io::CatalogKind::models), true};
+  if (row.field == plan::Field::cluster) return {catalog_names(io::CatalogKind::clusters), true};
+  if (row.field == plan::Field::stack) return {catalog_names(io::CatalogKind::stacks)};
+  if (row.field == plan::Field::optimizer) return {optimizer_names()};
+  WordList list{texts(type.words)};
+  std::replace(list.words.begin(), list.words.end(), std::string("chunked"), std::string("chunked:8"));
+  constexpr double few = 10;
+  const double from = type.range.from.value_or(0);
+  if (type.kind == ValueType::Kind::integer && type.range.to - from < few) {
+    for (double n = from; n <= type.range.to; ++n) list.words.push_back(fmt::format("{}", n));
+  }
+  return list;
+}
+
 }  // namespace
 
 WordList words_of(const Flag& flag, const Command& command) {
   const std::string_view name = flag.name;
   if (flag.kind == ValueKind::none) return {};
-  if (name == "model") return {catalog_names(io::CatalogKind::models), true};
-  if (name == "cluster") return {catalog_names(io::CatalogKind::clusters), true};
-  if (name == "stack") return {catalog_names(io::CatalogKind::stacks)};
-  if (name == "fsdp") return {texts(names_of<Fsdp>)};
-  if (name == "schedule") return {texts(names_of<ScheduleKind>)};
-  if (name == "precision") return {texts(names_of<Precision>)};
-  if (name == "recompute") return {{"none", "selective", "full", "ops"}};
-  if (name == "attention") return {texts(names_of<AttentionKernel>)};
-  if (name == "optimizer") return {optimizer_names()};
-  if (name == "framework") return {texts(names_of<Framework>)};
-  if (name == "quant") return {texts(names_of<Quantization>)};
-  if (name == "zero") return {{"0", "1", "2", "3"}};
-  if (name == "offload") return {{"optimizer=cpu", "optimizer=nvme", "parameters=cpu", "activations=cpu"}};
-  if (name == "lora-targets") return {{"all-linear"}};
-  if (name == "loss") {
-    std::vector<std::string> words = texts(names_of<LossKind>);
-    std::replace(words.begin(), words.end(), std::string("chunked"), std::string("chunked:8"));
-    return {std::move(words)};
-  }
+  if (const plan::FlagOfField of_run = plan::find_flag(name); of_run.row != nullptr) return words_of(*of_run.row);
   if (name == "format") {
     std::vector<std::string> words = texts(names_of<Format>);
     words.insert(words.end(), command.pictures.begin(), command.pictures.end());

@@ -75,6 +75,26 @@ void ObjectReader::require(std::string_view name) {
   if (object_ != nullptr && member(name) == nullptr) problem(name, "is required");
 }
 
+std::optional<double> ObjectReader::value(std::string_view name, const ValueType& type) {
+  const auto as_number = [](const auto& read) {
+    return read ? std::optional(static_cast<double>(*read)) : std::nullopt;
+  };
+  switch (type.kind) {
+    case ValueType::Kind::integer:
+      return as_number(integer(name, static_cast<std::int64_t>(type.range.from.value_or(0)),
+                               static_cast<std::int64_t>(type.range.to)));
+    case ValueType::Kind::rate: {
+      const std::optional<double> rate = number(name, type.range);
+      if (!rate || *rate < 1) return rate;
+      problem(name, "1 drops everything; a number from 0 to below 1");
+      return std::nullopt;
+    }
+    case ValueType::Kind::boolean: return as_number(boolean(name));
+    case ValueType::Kind::word: return as_number(word(name, {type.words.begin(), type.words.end()}));
+    default: return number(name, type.range);
+  }
+}
+
 std::optional<double> ObjectReader::number(std::string_view name, const NumberRange& range) {
   const nlohmann::json* value = member(name);
   if (value == nullptr) return std::nullopt;

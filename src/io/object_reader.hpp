@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -11,15 +10,9 @@
 
 #include "shardplan/core/diagnostic.hpp"
 #include "shardplan/core/names.hpp"
+#include "shardplan/core/value_type.hpp"
 
 namespace shardplan::io {
-
-/// The numbers that a field takes. `above` and `from` are the lower ends without and with the end itself.
-struct NumberRange {
-  std::optional<double> above = std::nullopt;
-  std::optional<double> from = std::nullopt;
-  double to = 1e15;
-};
 
 /// Members that are absent or null read as nothing. A member of the wrong type or out of range is a problem and reads
 /// as nothing. Members that no call asked for are unknown fields: finish() reports them.
@@ -33,6 +26,8 @@ class ObjectReader {
   /// The member was absent or null, and should not have been.
   void require(std::string_view name);
 
+  /// A truth as 0 or 1, a word as its index. Not for types with a syntax of their own.
+  std::optional<double> value(std::string_view name, const ValueType& type);
   std::optional<double> number(std::string_view name, const NumberRange& range);
   std::optional<std::int64_t> integer(std::string_view name, std::int64_t from, std::int64_t to);
   std::optional<bool> boolean(std::string_view name);

@@ -11,48 +11,10 @@
 #include "shardplan/core/pointer.hpp"
 #include "shardplan/io/json_text.hpp"
 #include "shardplan/io/suggest.hpp"
-#include "shardplan/plan/fields.hpp"
+#include "shardplan/plan/field_table.hpp"
 
 namespace shardplan::io {
 namespace {
-
-struct FlagField {
-  std::string_view flag;
-  std::string_view pointer;
-};
-
-constexpr std::array flag_fields = {FlagField{"model", "/model"},
-                                    FlagField{"cluster", "/cluster"},
-                                    FlagField{"gpus", "/num_gpus"},
-                                    FlagField{"tp", "/parallel/tensor"},
-                                    FlagField{"pp", "/parallel/pipeline"},
-                                    FlagField{"vpp", "/parallel/virtual_pipeline"},
-                                    FlagField{"cp", "/parallel/context"},
-                                    FlagField{"ep", "/parallel/expert"},
-                                    FlagField{"etp", "/parallel/expert_tensor"},
-                                    FlagField{"dp", "/parallel/data"},
-                                    FlagField{"sp", "/parallel/sequence_parallel"},
-                                    FlagField{"no-sp", "/parallel/sequence_parallel"},
-                                    FlagField{"zero", "/parallel/zero_stage"},
-                                    FlagField{"fsdp", "/parallel/fsdp"},
-                                    FlagField{"schedule", "/parallel/schedule"},
-                                    FlagField{"seq", "/training/seq_length"},
-                                    FlagField{"mbs", "/training/micro_batch_size"},
-                                    FlagField{"gbs", "/training/global_batch_size"},
-                                    FlagField{"microbatches", "/microbatches"},
-                                    FlagField{"precision", "/training/precision"},
-                                    FlagField{"recompute", "/training/recompute"},
-                                    FlagField{"attention", "/training/attention"},
-                                    FlagField{"optimizer", "/training/optimizer"},
-                                    FlagField{"framework", "/training/framework"},
-                                    FlagField{"stack", "/training/stack"},
-                                    FlagField{"loss", "/training/loss"},
-                                    FlagField{"lora-rank", "/training/peft/rank"},
-                                    FlagField{"lora-alpha", "/training/peft/alpha"},
-                                    FlagField{"lora-targets", "/training/peft/targets"},
-                                    FlagField{"quant", "/training/peft/quant"},
-                                    FlagField{"offload", "/training/offload"},
-                                    FlagField{"moe-imbalance", "/training/moe/imbalance"}};
 
 constexpr std::array<std::string_view, 6> top_fields = {"model",    "cluster",  "num_gpus",
                                                         "parallel", "training", "require"};
@@ -68,8 +30,8 @@ std::optional<std::size_t> index_of(std::string_view token) {
 }  // namespace
 
 std::optional<std::string> field_pointer(std::string_view field) {
-  for (const FlagField& row : flag_fields) {
-    if (row.flag == field) return std::string(row.pointer);
+  if (const plan::FlagOfField found = plan::find_flag(field); found.flag != nullptr) {
+    return std::string(found.flag->pointer.empty() ? found.row->pointer : found.flag->pointer);
   }
   std::string pointer(field);
   if (pointer.empty()) return std::nullopt;
@@ -98,17 +60,19 @@ std::string nearest_field(std::string_view typed) {
 }
 
 std::string_view flag_of(std::string_view pointer) {
-  if (pointer == "/parallel/sequence_parallel") return {};  // two switches: --set says either
-  for (const FlagField& row : flag_fields) {
-    if (row.pointer == pointer && row.flag != "offload") return row.flag;
-  }
-  return {};
+  const plan::FieldRow* const row = plan::find_field(pointer);
+  // Of a pair of switches --set says either; parts of an object are said one by one.
+  const bool says_all = row != nullptr && row->flag.fixed.empty() && row->value.type.kind != ValueType::Kind::object;
+  return says_all ? row->flag.name : std::string_view();
 }
 
 std::vector<std::string_view> field_words() {
   std::vector<std::string_view> words(top_fields.begin(), top_fields.end());
-  for (const FlagField& row : flag_fields) {
-    if (std::find(words.begin(), words.end(), row.flag) == words.end()) words.push_back(row.flag);
+  for (const plan::FieldRow& row : plan::field_rows()) {
+    for (const plan::FieldFlag* const flag : {&row.flag, &row.second}) {
+      const bool is_new = std::find(words.begin(), words.end(), flag->name) == words.end();
+      if (!flag->name.empty() && is_new) words.push_back(flag->name);
+    }
   }
   return words;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "override_apply.hpp"
 #include "section_reader.hpp"
 #include "shardplan/io/json_text.hpp"
 #include "shardplan/io/suggest.hpp"
@@ -78,115 +79,57 @@ void remove_unknown(nlohmann::json& object, std::string_view section, std::strin
   }
 }
 
-/// "tp-cp-ep-dp-pp"
-std::optional<std::array<Axis, 5>> parse_order(std::string_view text) {
-  std::array<Axis, 5> order{};
-  std::array<bool, 5> seen{};
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::size_t end = std::min(text.find('-'), text.size());
-    const std::optional<Axis> axis = parse_name<Axis>(text.substr(0, end));
-    if (!axis || seen[static_cast<std::size_t>(*axis)]) return std::nullopt;
-    seen[static_cast<std::size_t>(*axis)] = true;
-    order[i] = *axis;
-    const bool last = i + 1 == order.size();
-    if (last != (end == text.size())) return std::nullopt;
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return order;
-}
-
-void read_order(SectionReader& section) {
-  const nlohmann::json* value = section.member(Field::order);
-  if (value == nullptr) return;
-  std::optional<std::array<Axis, 5>> order;
-  if (value->is_string()) order = parse_order(value->get_ref<const std::string&>());
-  if (!order) {
-    section.problem(Field::order, quoted(*value) + " does not name each of tp, cp, ep, dp and pp once",
-                    "\"tp-cp-ep-dp-pp\": ranks next to each other differ in the first");
-  }
-  section.store(Field::order, order, section.draft().run.parallel.order);
-}
-
-void read_layers(SectionReader& section) {
-  const nlohmann::json* value = section.member(Field::layers_per_stage);
-  if (value == nullptr) return;
-  if (!value->is_array() || value->empty()) {
-    section.problem(Field::layers_per_stage, quoted(*value) + " is not a list of layer counts");
-    return section.unusable(Field::layers_per_stage);
-  }
-  std::vector<int> layers;
-  for (const nlohmann::json& count : *value) {
-    const double number = count.is_number() ? count.get<double>() : -1;
-    if (!(number >= 0) || number > static_cast<double>(largest_degree) || number != static_cast<int>(number)) {
-      const std::string place = fmt::format("{}/{}", SectionReader::member_of(Field::layers_per_stage), layers.size());
-      Diagnostics& problems = section.object().problems();
-      problems.push_back({std::string(section.object().file()), "/parallel/" + place,
-                          quoted(count) + " is not a whole number of layers", "", 0, 0});
-      return section.unusable(Field::layers_per_stage);
-    }
-    layers.push_back(static_cast<int>(number));
-  }
-  section.draft().layers_per_stage = std::move(layers);
-  section.draft().given.add(Field::layers_per_stage);
+void read_row(const plan::FieldRow& row, SectionReader& section) {
+  if (row.value.set == nullptr) return read_own_syntax(row.field, section);
+  section.read(row);
 }
 
 }  // namespace
 
 void remove_unknown_fields(nlohmann::json& root, std::string_view file, Diagnostics& problems) {
   remove_unknown(root, "", file, problems);
-  for (const std::string_view section :
-       {"/parallel", "/parallel/zeropp", "/training", "/training/fp8", "/training/kernels", "/training/moe",
-        "/training/peft", "/training/offload", "/training/overlap", "/require"}) {
-    nlohmann::json* object = &root;
-    for (const std::string& token : pointer_tokens(section)) {
-      const auto member = object->is_object() ? object->find(token) : object->end();
-      object = object->is_object() && member != object->end() ? &*member : nullptr;
-      if (object == nullptr) break;
-    }
-    if (object != nullptr) remove_unknown(*object, section, file, problems);
+  for (const plan::FieldSection& section : plan::field_sections()) {
+    nlohmann::json* const object = find_pointer(root, section.pointer);
+    if (object != nullptr) remove_unknown(*object, section.pointer, file, problems);
   }
 }
 
-void read_parallel(const nlohmann::json& parallel, std::string_view file, plan::Draft& draft, Diagnostics& problems) {
-  SectionReader section(parallel, file, "/parallel", draft, problems);
-  Parallel& to = draft.run.parallel;
-  section.integer(Field::tensor, to.tensor, 1, largest_degree);
-  section.integer(Field::pipeline, to.pipeline, 1, largest_degree);
-  section.integer(Field::virtual_pipeline, to.virtual_pipeline, 1, largest_degree);
-  section.integer(Field::context, to.context, 1, largest_degree);
-  section.integer(Field::expert, to.expert, 1, largest_degree);
-  section.integer(Field::expert_tensor, to.expert_tensor, 1, largest_degree);
-  section.integer(Field::data, to.data, 1, largest_degree);
-  section.boolean(Field::sequence_parallel, to.sequence_parallel);
-  section.integer(Field::zero_stage, to.zero_stage, 0, 3);
-  section.choice(Field::fsdp, to.fsdp);
-  section.integer(Field::fsdp_version, to.fsdp_version, 1, 2);
-  section.choice(Field::grad_sync, to.grad_sync);
-  section.choice(Field::context_comm, to.context_comm);
-  section.integer(Field::shard_group, to.shard_group, 1, largest_degree);
-  section.choice(Field::schedule, to.schedule);
-  read_layers(section);
-  read_order(section);
-  if (const nlohmann::json* zeropp = section.object().member("zeropp")) {
-    SectionReader inner(*zeropp, file, "/parallel/zeropp", draft, problems);
-    inner.boolean(Field::hpz, to.hpz);
-    inner.boolean(Field::qwz, to.qwz);
-    inner.boolean(Field::qgz, to.qgz);
+void read_field(const plan::FieldRow& row, const nlohmann::json& object, std::string_view file, plan::Draft& draft,
+                Diagnostics& problems) {
+  SectionReader section(object, file, plan::section_of(row), draft, problems);
+  if (const plan::FieldRow* const around = plan::find_field(plan::section_of(row))) draft.given.add(around->field);
+  if (row.value.type.kind != ValueType::Kind::object) return read_row(row, section);
+  if (const nlohmann::json* value = section.member(row.field)) read_section(*value, file, row.pointer, draft, problems);
+}
+
+void read_section(const nlohmann::json& object, std::string_view file, std::string_view pointer, plan::Draft& draft,
+                  Diagnostics& problems) {
+  SectionReader section(object, file, pointer, draft, problems);
+  // Adapters and offloading are there once their object is, whatever it holds.
+  if (const plan::FieldRow* const row = plan::find_field(pointer)) {
+    if (!section.object().is_object()) return draft.unusable.add(row->field);
+    draft.given.add(row->field);
+  }
+  for (const plan::FieldRow& row : plan::field_rows()) {
+    if (plan::section_of(row) == pointer) read_row(row, section);
+  }
+  for (const plan::FieldSection& inner : plan::field_sections()) {
+    const std::size_t slash = inner.pointer.rfind('/');
+    if (slash != pointer.size() || inner.pointer.substr(0, slash) != pointer) continue;
+    if (const nlohmann::json* value = section.object().member(inner.pointer.substr(slash + 1))) {
+      read_section(*value, file, inner.pointer, draft, problems);
+    }
   }
 }
 
 void read_requirements(const nlohmann::json& require, std::string_view file, plan::Draft& draft,
                        Diagnostics& problems) {
   ObjectReader reader(require, file, "/require", problems);
-  Requirements& to = draft.run.require;
-  constexpr double largest = 1e15;
-  to.fits = reader.boolean("fits");
-  to.min_headroom_gib = reader.number("min_headroom_gib", {std::nullopt, 0.0, largest});
-  to.min_mfu = reader.number("min_mfu", {std::nullopt, 0.0, 1.0});
-  to.max_bubble = reader.number("max_bubble", {std::nullopt, 0.0, 1.0});
-  to.max_step_s = reader.number("max_step_s", {0.0, std::nullopt, largest});
-  to.min_tokens_per_s_per_gpu = reader.number("min_tokens_per_s_per_gpu", {std::nullopt, 0.0, largest});
-  to.max_gpu_hours_per_1e12_tokens = reader.number("max_gpu_hours_per_1e12_tokens", {0.0, std::nullopt, largest});
+  for (const plan::RequirementRow& row : plan::requirement_rows()) {
+    if (const auto value = reader.value(name(row.requirement), row.value.type)) {
+      row.value.set(draft.run.require, *value);
+    }
+  }
 }
 
 }  // namespace shardplan::io

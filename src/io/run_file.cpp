@@ -243,18 +243,13 @@ class Reader {
       problem("/cluster", "is required: a built-in name (shardplan list clusters), a file's path or an object");
       draft().unusable.add(Field::cluster);
     }
-    if (const auto gpus = reader.integer("num_gpus", 1, largest_degree)) {
-      draft().run.num_gpus = static_cast<int>(*gpus);
-      draft().given.add(Field::num_gpus);
-    } else if (reader.member("num_gpus") != nullptr) {
-      draft().unusable.add(Field::num_gpus);
+    read_field(plan::row_of(Field::num_gpus), root_, file_, draft(), result_.problems);
+    for (const std::string_view section : {"/parallel", "/training"}) {
+      const json* object = reader.member(section.substr(1));
+      if (object != nullptr) read_section(*object, file_, section, draft(), result_.problems);
     }
-    if (const json* parallel = reader.member("parallel")) read_parallel(*parallel, file_, draft(), result_.problems);
-    if (const json* training = reader.member("training")) {
-      read_training(*training, file_, draft(), result_.problems);
-      if (draft().given.has(Field::peft)) {
-        read_targets(find_pointer(root_, name(Field::peft_targets)), file_, draft(), result_.problems);
-      }
+    if (draft().given.has(Field::peft)) {
+      read_targets(find_pointer(root_, name(Field::peft_targets)), file_, draft(), result_.problems);
     }
     if (const json* require = reader.member("require")) read_requirements(*require, file_, draft(), result_.problems);
     check_gpus();

@@ -1,85 +1,24 @@
 // The run as resolved: a run file in which nothing is left out.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "json_writer.hpp"
+#include "override_apply.hpp"
 #include "shardplan/io/run_file.hpp"
+#include "shardplan/plan/field_table.hpp"
 
 namespace shardplan::io {
 namespace {
 
 using plan::Draft;
 using plan::Field;
+using plan::FieldRow;
 using Lines = JsonWriter::Lines;
 
-constexpr std::string_view member_of(Field field) noexcept {
-  const std::string_view pointer = name(field);
-  return pointer.substr(pointer.rfind('/') + 1);
-}
-
-/// Writes fields under the last token of their pointers.
-class FieldWriter {
- public:
-  explicit FieldWriter(JsonWriter& out) : out_(out) {}
-
-  void integer(Field field, std::int64_t value) { out_.integer(member_of(field), value); }
-  void boolean(Field field, bool value) { out_.boolean(member_of(field), value); }
-  void text(Field field, std::string_view value) { out_.text(member_of(field), value); }
-  void null(Field field) { out_.null(member_of(field)); }
-  template <class Enum>
-  void choice(Field field, Enum value) {
-    text(field, name(value));
-  }
-  /// Whole numbers without a point.
-  void number(Field field, double value) {
-    const bool whole = value == static_cast<double>(static_cast<std::int64_t>(value));
-    if (whole) return integer(field, static_cast<std::int64_t>(value));
-    out_.real(member_of(field), value);
-  }
-
- private:
-  JsonWriter& out_;
-};
-
-void write_parallel(JsonWriter& out, const Draft& draft, const Parallel& parallel) {
-  FieldWriter fields(out);
-  out.begin_object("parallel");
-  fields.integer(Field::tensor, parallel.tensor);
-  fields.integer(Field::pipeline, parallel.pipeline);
-  fields.integer(Field::virtual_pipeline, parallel.virtual_pipeline);
-  fields.integer(Field::context, parallel.context);
-  fields.integer(Field::expert, parallel.expert);
-  fields.integer(Field::expert_tensor, parallel.expert_tensor);
-  fields.integer(Field::data, parallel.data);
-  fields.boolean(Field::sequence_parallel, parallel.sequence_parallel);
-  fields.integer(Field::zero_stage, parallel.zero_stage);
-  if (parallel.fsdp == Fsdp::none && !draft.given.has(Field::fsdp)) {
-    fields.null(Field::fsdp);
-  } else {
-    fields.choice(Field::fsdp, parallel.fsdp);
-  }
-  fields.integer(Field::fsdp_version, parallel.fsdp_version);
-  fields.choice(Field::grad_sync, parallel.grad_sync);
-  fields.choice(Field::context_comm, parallel.context_comm);
-  fields.integer(Field::shard_group, parallel.shard_group);
-  out.begin_object("zeropp", Lines::one);
-  fields.boolean(Field::hpz, parallel.hpz);
-  fields.boolean(Field::qwz, parallel.qwz);
-  fields.boolean(Field::qgz, parallel.qgz);
-  out.end_object();
-  fields.choice(Field::schedule, parallel.schedule);
-  out.begin_array(member_of(Field::layers_per_stage), Lines::one);
-  for (const int layers : parallel.layers_per_chunk) out.integer("", layers);
-  out.end_array();
-  std::string order;
-  for (const Axis axis : parallel.order) order += (order.empty() ? "" : "-") + std::string(name(axis));
-  fields.text(Field::order, order);
-  out.end_object();
-}
-
-void write_recompute(JsonWriter& out, const Recompute& recompute) {
-  const std::string_view member = member_of(Field::recompute);
+void write_recompute(JsonWriter& out, std::string_view member, const Recompute& recompute) {
   switch (recompute.mode) {
     case RecomputeMode::none: return out.text(member, "none");
     case RecomputeMode::selective: return out.text(member, "selective");
@@ -98,133 +37,121 @@ void write_recompute(JsonWriter& out, const Recompute& recompute) {
   out.end_object();
 }
 
-void write_kernels(JsonWriter& out, const Kernels& kernels) {
-  FieldWriter fields(out);
-  out.begin_object("kernels", Lines::one);
-  fields.choice(Field::kernel_norm, kernels.norm);
-  fields.choice(Field::kernel_mlp, kernels.mlp);
-  fields.choice(Field::kernel_qkv, kernels.qkv);
-  fields.choice(Field::kernel_softmax, kernels.softmax);
-  fields.choice(Field::kernel_sp_input, kernels.sp_input);
-  fields.choice(Field::kernel_wgrad, kernels.wgrad);
-  fields.boolean(Field::attention_output_copy, kernels.attention_output_copy);
-  fields.boolean(Field::kv_expanded, kernels.kv_expanded);
-  fields.boolean(Field::reentrant_checkpoint, kernels.reentrant_checkpoint);
-  fields.boolean(Field::te_dummy_wgrad, kernels.te_dummy_wgrad);
-  fields.choice(Field::moe_dispatch, kernels.moe_dispatch);
-  fields.choice(Field::moe_probs, kernels.moe_probs);
-  fields.choice(Field::moe_combine, kernels.moe_combine);
-  out.end_object();
+void write_targets(JsonWriter& out, std::string_view member, const std::vector<std::string>& targets) {
+  if (targets.size() == 1 && targets.front() == "all-linear") return out.text(member, targets.front());
+  out.begin_array(member);
+  for (const std::string& target : targets) out.text("", target);
+  out.end_array();
 }
 
-void write_peft(JsonWriter& out, const Peft& peft) {
-  if (!peft.active()) return out.null("peft");
-  FieldWriter fields(out);
-  out.begin_object("peft", Lines::one);
-  fields.choice(Field::peft_method, peft.method);
-  fields.integer(Field::peft_rank, peft.rank);
-  fields.number(Field::peft_alpha, peft.alpha);
-  fields.number(Field::peft_dropout, peft.dropout);
-  const bool all = peft.target_names.size() == 1 && peft.target_names.front() == "all-linear";
-  if (all) {
-    fields.text(Field::peft_targets, "all-linear");
-  } else {
-    out.begin_array(member_of(Field::peft_targets));
-    for (const std::string& target : peft.target_names) out.text("", target);
-    out.end_array();
-  }
-  fields.choice(Field::peft_quant, peft.quant);
-  fields.boolean(Field::double_quant, peft.double_quant);
-  fields.choice(Field::adapter_dtype, peft.adapter_dtype);
-  fields.boolean(Field::kbit_preparation, peft.kbit_preparation);
-  fields.boolean(Field::peft_fused, peft.fused);
-  out.end_object();
+std::string order_text(const Parallel& parallel) {
+  std::string order;
+  for (const Axis axis : parallel.order) order += (order.empty() ? "" : "-") + std::string(name(axis));
+  return order;
 }
 
-void write_offload(JsonWriter& out, const Draft& draft, const Offload& offload) {
-  if (!draft.given.has(Field::offload)) return out.null("offload");
-  FieldWriter fields(out);
-  out.begin_object("offload", Lines::one);
-  fields.choice(Field::offload_optimizer, offload.optimizer);
-  fields.choice(Field::offload_parameters, offload.parameters);
-  fields.choice(Field::offload_activations, offload.activations);
-  if (offload.activation_layers >= 0) {
-    fields.integer(Field::activation_layers, offload.activation_layers);
-  } else {
-    fields.null(Field::activation_layers);
+/// A field with a syntax of its own.
+void write_own_syntax(JsonWriter& out, const FieldRow& row, const Run& run) {
+  const std::string_view member = member_of(row);
+  const Training& training = run.training;
+  switch (row.field) {
+    case Field::layers_per_stage:
+      out.begin_array(member, Lines::one);
+      for (const int layers : run.parallel.layers_per_chunk) out.integer("", layers);
+      return out.end_array();
+    case Field::order: return out.text(member, order_text(run.parallel));
+    case Field::stack:
+      if (training.stack.name.empty()) return out.null(member);
+      return out.text(member, training.stack.name);
+    case Field::optimizer: return out.text(member, training.optimizer);
+    case Field::recompute: return write_recompute(out, member, training.recompute);
+    case Field::loss:
+      if (training.loss != LossKind::chunked) return out.text(member, name(training.loss));
+      return out.text(member, fmt::format("chunked:{}", training.loss_chunks));
+    case Field::peft_targets: return write_targets(out, member, training.peft.target_names);
+    default: return;
   }
-  fields.number(Field::optimizer_fraction, offload.optimizer_fraction);
-  out.end_object();
 }
 
-void write_training(JsonWriter& out, const Draft& draft, const Training& training) {
-  FieldWriter fields(out);
-  out.begin_object("training");
-  fields.integer(Field::seq_length, training.seq_length);
-  fields.integer(Field::micro_batch_size, training.micro_batch_size);
-  fields.integer(Field::global_batch_size, training.global_batch_size);
-  fields.choice(Field::precision, training.precision);
-  out.begin_object("fp8", Lines::one);
-  fields.choice(Field::fp8_recipe, training.fp8_recipe);
-  fields.boolean(Field::fp8_param_gather, training.fp8_param_gather);
-  out.end_object();
-  fields.boolean(Field::compile, training.compile);
-  fields.choice(Field::framework, training.framework);
-  if (training.stack.name.empty()) {
-    fields.null(Field::stack);
-  } else {
-    fields.text(Field::stack, training.stack.name);
+/// Whole numbers without a point.
+void write_number(JsonWriter& out, const FieldRow& row, double value) {
+  const std::string_view member = member_of(row);
+  if (std::isnan(value)) return out.null(member);
+  const auto whole = static_cast<std::int64_t>(value);
+  switch (row.value.type.kind) {
+    case ValueType::Kind::boolean: return out.boolean(member, value != 0);
+    case ValueType::Kind::word: return out.text(member, row.value.type.words[static_cast<std::size_t>(whole)]);
+    default: break;
   }
-  fields.text(Field::initialisation, training.full_initialisation ? "full" : "sharded");
-  fields.text(Field::optimizer, training.optimizer);
-  fields.choice(Field::optimizer_impl, training.optimizer_impl);
-  write_recompute(out, training.recompute);
-  fields.choice(Field::attention, training.attention);
-  fields.text(Field::loss, training.loss == LossKind::chunked ? fmt::format("chunked:{}", training.loss_chunks)
-                                                              : std::string(name(training.loss)));
-  fields.boolean(Field::keep_logits, training.keep_logits);
-  write_kernels(out, training.kernels);
-  fields.number(Field::dropout, training.dropout);
-  fields.number(Field::attention_dropout, training.attention_dropout);
-  fields.boolean(Field::autocast, training.autocast);
-  // With adapters the states are theirs, and a stated type of the frozen weights stands as it was.
-  const bool stated = training.peft.active() && draft.given.has(Field::param_dtype);
-  fields.choice(Field::param_dtype, stated ? draft.run.training.param_dtype : training.param_dtype);
-  fields.choice(Field::grad_dtype, training.grad_dtype);
-  fields.boolean(Field::master_weights, training.master_weights);
-  fields.choice(Field::optimizer_state_dtype, training.optimizer_state_dtype);
-  fields.integer(Field::vocab_multiple, training.vocab_multiple);
-  out.begin_object("moe", Lines::one);
-  if (training.capacity_factor) {
-    fields.number(Field::capacity_factor, *training.capacity_factor);
-  } else {
-    fields.null(Field::capacity_factor);
-  }
-  fields.number(Field::moe_imbalance, training.moe_imbalance);
-  out.end_object();
-  write_peft(out, training.peft);
-  write_offload(out, draft, training.offload);
-  out.begin_object("overlap", Lines::one);
-  fields.boolean(Field::overlap_grad_reduce, training.overlap.grad_reduce);
-  fields.boolean(Field::overlap_param_gather, training.overlap.param_gather);
-  fields.boolean(Field::overlap_tp, training.overlap.tp);
-  fields.boolean(Field::overlap_p2p, training.overlap.p2p);
-  out.end_object();
-  out.end_object();
+  if (value == static_cast<double>(whole)) return out.integer(member, whole);
+  out.real(member, value);
 }
+
+/// Writes the fields in their order, and the objects around them.
+class FieldWriter {
+ public:
+  FieldWriter(JsonWriter& out, const Draft& draft, const Run& run) : out_(out), draft_(draft), run_(run) {}
+
+  void write(const FieldRow& row) {
+    if (!absent_.empty() && is_inside(row.pointer, absent_)) return;
+    enter(section_of(row));
+    if (row.value.type.kind == ValueType::Kind::object) {
+      if (is_there(row.field)) return;  // its members open it
+      absent_ = row.pointer;
+      out_.null(member_of(row));
+    } else if (row.value.get == nullptr) {
+      write_own_syntax(out_, row, run_);
+    } else if (row.field == Field::fsdp && run_.parallel.fsdp == Fsdp::none && !draft_.given.has(Field::fsdp)) {
+      out_.null(member_of(row));
+    } else {
+      write_number(out_, row, row.value.get(source_of(row.field)));
+    }
+  }
+
+  /// Leaves objects and enters others until the one at a pointer is open.
+  void enter(std::string_view section) {
+    while (!is_inside(section, open_)) {
+      out_.end_object();
+      open_ = open_.substr(0, open_.rfind('/'));
+    }
+    while (open_ != section) {
+      const std::size_t end = std::min(section.find('/', open_.size() + 1), section.size());
+      const bool at_the_top = open_.empty();
+      out_.begin_object(section.substr(open_.size() + 1, end - open_.size() - 1),
+                        at_the_top ? Lines::many : Lines::one);
+      open_ = section.substr(0, end);
+    }
+  }
+
+ private:
+  bool is_there(Field field) const {
+    return field == Field::peft ? run_.training.peft.active() : draft_.given.has(field);
+  }
+
+  /// With adapters the states are theirs, and a stated type of the frozen weights stands as it was.
+  const Run& source_of(Field field) const {
+    const bool stated = field == Field::param_dtype && run_.training.peft.active() && draft_.given.has(field);
+    return stated ? draft_.run : run_;
+  }
+
+  JsonWriter& out_;
+  const Draft& draft_;
+  const Run& run_;
+  std::string_view open_;    ///< pointer of the innermost open object
+  std::string_view absent_;  ///< of an object that is null
+};
 
 void write_requirements(JsonWriter& out, const Requirements& require) {
   out.begin_object("require", Lines::one);
-  const auto number = [&](std::string_view member, const std::optional<double>& value) {
-    if (value) out.real(member, *value);
-  };
-  if (require.fits) out.boolean("fits", *require.fits);
-  number("min_headroom_gib", require.min_headroom_gib);
-  number("min_mfu", require.min_mfu);
-  number("max_bubble", require.max_bubble);
-  number("max_step_s", require.max_step_s);
-  number("min_tokens_per_s_per_gpu", require.min_tokens_per_s_per_gpu);
-  number("max_gpu_hours_per_1e12_tokens", require.max_gpu_hours_per_1e12_tokens);
+  for (const plan::RequirementRow& row : plan::requirement_rows()) {
+    const double value = row.value.get(require);
+    if (std::isnan(value)) continue;
+    if (row.value.type.kind == ValueType::Kind::boolean) {
+      out.boolean(name(row.requirement), value != 0);
+    } else {
+      out.real(name(row.requirement), value);
+    }
+  }
   out.end_object();
 }
 
@@ -235,9 +162,11 @@ std::string resolved_run_json(const Draft& draft, const Run& run, std::string_vi
   out.begin_object();
   out.json("model", model.empty() ? "null" : model);
   out.json("cluster", cluster.empty() ? "null" : cluster);
-  out.integer(member_of(Field::num_gpus), run.num_gpus);
-  write_parallel(out, draft, run.parallel);
-  write_training(out, draft, run.training);
+  FieldWriter fields(out, draft, run);
+  for (const FieldRow& row : plan::field_rows()) {
+    if (row.field != Field::model && row.field != Field::cluster) fields.write(row);
+  }
+  fields.enter("");
   write_requirements(out, run.require);
   out.begin_array("defaults");
   for (const Field field : plan::defaults_taken(draft)) out.text("", name(field));

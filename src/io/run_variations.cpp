@@ -21,15 +21,11 @@ using plan::Field;
 
 constexpr std::string_view microbatches_pointer = "/microbatches";
 
-bool is_field(std::string_view pointer) {
-  return std::find(names_of<Field>.begin(), names_of<Field>.end(), pointer) != names_of<Field>.end();
-}
-
 /// Whether a change is of one field that nothing else of the file is read by: the others need the whole reader.
 bool is_single(const Override& change) {
   if (change.value == "null") return false;  // what was stated is to be forgotten
   if (change.pointer == microbatches_pointer || change.pointer == name(Field::num_gpus)) return true;
-  if (!is_field(change.pointer) || is_inside(change.pointer, name(Field::peft))) return false;
+  if (plan::find_field(change.pointer) == nullptr || is_inside(change.pointer, name(Field::peft))) return false;
   if (change.pointer == name(Field::stack)) return false;
   if (!is_inside(change.pointer, "/parallel") && !is_inside(change.pointer, "/training")) return false;
   return change.value.find('{') == std::string::npos;
@@ -52,12 +48,6 @@ void follow_sharding(std::span<const Override> changes, const std::vector<Overri
   const bool torch = given.has(Field::framework) && draft.run.training.framework == Framework::fsdp;
   if (fsdp && !zero && given.has(Field::fsdp)) given.remove(Field::zero_stage);
   if (zero && !fsdp && given.has(Field::zero_stage) && !torch) given.remove(Field::fsdp);
-}
-
-/// {"training": {"seq_length": 4096}} for /training/seq_length
-json nested(const std::vector<std::string>& tokens, json value) {
-  for (auto token = tokens.rbegin(); token != tokens.rend(); ++token) value = json{{*token, std::move(value)}};
-  return value;
 }
 
 }  // namespace
@@ -92,10 +82,9 @@ void RunVariations::set(const Override& change, Variation& out) {
     if (cluster.num_nodes > 0 && draft.run.num_gpus / cluster.gpus_per_node >= cluster.num_nodes) cluster.num_nodes = 0;
   } else {
     if (change.pointer == name(Field::global_batch_size)) draft.microbatches = 0;
-    const std::vector<std::string> tokens = pointer_tokens(change.pointer);
-    const json section = nested({tokens.begin() + 1, tokens.end()}, value);
-    const auto read = tokens.front() == "parallel" ? read_parallel : read_training;
-    read(section, command_line, draft, out.problems);
+    const plan::FieldRow& row = *plan::find_field(change.pointer);
+    const json holder = {{std::string(plan::member_of(row)), value}};
+    read_field(row, holder, command_line, draft, out.problems);
   }
   for (std::size_t i = before; i < out.problems.size(); ++i) {
     out.problems[i].file = command_line;

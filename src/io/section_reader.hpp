@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "object_reader.hpp"
-#include "shardplan/plan/fields.hpp"
+#include "shardplan/plan/field_table.hpp"
 #include "shardplan/plan/resolve.hpp"
 
 namespace shardplan::io {
@@ -16,17 +16,14 @@ class SectionReader {
                 Diagnostics& problems)
       : object_(object, file, std::string(pointer), problems), draft_(draft) {}
 
-  template <class Integer>
-  void integer(plan::Field field, Integer& target, std::int64_t from, std::int64_t to) {
-    store(field, object_.integer(member_of(field), from, to), target);
-  }
-  void number(plan::Field field, double& target, const NumberRange& range) {
-    store(field, object_.number(member_of(field), range), target);
-  }
-  void boolean(plan::Field field, bool& target) { store(field, object_.boolean(member_of(field)), target); }
-  template <class Enum>
-  void choice(plan::Field field, Enum& target) {
-    store(field, object_.choice<Enum>(member_of(field)), target);
+  /// A field that a member of the run holds as a number.
+  void read(const plan::FieldRow& row) {
+    if (const std::optional<double> value = object_.value(member_of(row), row.value.type)) {
+      row.value.set(draft_.run, *value);
+      draft_.given.add(row.field);
+    } else if (object_.member(member_of(row)) != nullptr) {
+      draft_.unusable.add(row.field);
+    }
   }
 
   /// A field whose reading is its own affair: nothing when it could not be read.
@@ -40,23 +37,20 @@ class SectionReader {
     }
   }
 
-  const nlohmann::json* member(plan::Field field) { return object_.member(member_of(field)); }
+  const nlohmann::json* member(plan::Field field) { return object_.member(plan::member_of(plan::row_of(field))); }
   void problem(plan::Field field, std::string message, std::string way_out = {}) {
-    object_.problem(member_of(field), std::move(message), std::move(way_out));
+    object_.problem(plan::member_of(plan::row_of(field)), std::move(message), std::move(way_out));
   }
   void unusable(plan::Field field) { draft_.unusable.add(field); }
   ObjectReader& object() noexcept { return object_; }
   plan::Draft& draft() noexcept { return draft_; }
 
-  /// The last token of a field's pointer.
-  static constexpr std::string_view member_of(plan::Field field) noexcept {
-    const std::string_view pointer = name(field);
-    return pointer.substr(pointer.rfind('/') + 1);
-  }
-
  private:
   ObjectReader object_;
   plan::Draft& draft_;
 };
+
+/// Reads a field with a syntax of its own, where it stands in the section.
+void read_own_syntax(plan::Field field, SectionReader& section);
 
 }  // namespace shardplan::io

@@ -1,11 +1,12 @@
-// `training` of a run file.
+// Fields of a run file whose values have a syntax of their own.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "run_fields.hpp"
 #include "section_reader.hpp"
 #include "shardplan/io/suggest.hpp"
 #include "shardplan/physics/optimizers.hpp"
@@ -15,8 +16,8 @@ namespace {
 
 using plan::Field;
 
-constexpr int most_layers = 1 << 20;
-constexpr int most_rank = 1 << 16;
+using plan::largest_degree;
+using plan::most_layers;
 
 /// The number behind "full:" or the like; nothing when the text is not that.
 std::optional<int> count_after(std::string_view text, std::string_view prefix) {
@@ -130,10 +131,7 @@ std::vector<std::string_view> nearest_optimizers(std::string_view text) {
 
 void read_optimizer(SectionReader& section) {
   const nlohmann::json* value = section.member(Field::optimizer);
-  if (value == nullptr) {
-    section.choice(Field::optimizer_impl, section.draft().run.training.optimizer_impl);
-    return;
-  }
+  if (value == nullptr) return;
   const std::string text = value->is_string() ? value->get<std::string>() : std::string();
   std::optional<std::string> known;
   const NamedOptimizer found = parse_optimizer(text);
@@ -149,131 +147,76 @@ void read_optimizer(SectionReader& section) {
   }
   Training& training = section.draft().run.training;
   section.store(Field::optimizer, known, training.optimizer);
-  section.choice(Field::optimizer_impl, training.optimizer_impl);
-  // adamw_torch_fused and the like say it, unless the run does.
+  // adamw_torch_fused and the like say it, unless the run does: its own field is read behind this one.
   if (found.impl && !section.draft().given.has(Field::optimizer_impl)) {
     section.store(Field::optimizer_impl, found.impl, training.optimizer_impl);
   }
 }
 
-/// 0 and above, below 1.
-void read_rate(SectionReader& section, Field field, double& target) {
-  std::optional<double> value = section.object().number(SectionReader::member_of(field), {std::nullopt, 0.0, 1.0});
-  if (value && *value == 1) {
-    section.problem(field, "1 drops everything; a number from 0 to below 1");
-    value.reset();
+/// "tp-cp-ep-dp-pp"
+std::optional<std::array<Axis, 5>> parse_order(std::string_view text) {
+  std::array<Axis, 5> order{};
+  std::array<bool, 5> seen{};
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::size_t end = std::min(text.find('-'), text.size());
+    const std::optional<Axis> axis = parse_name<Axis>(text.substr(0, end));
+    if (!axis || seen[static_cast<std::size_t>(*axis)]) return std::nullopt;
+    seen[static_cast<std::size_t>(*axis)] = true;
+    order[i] = *axis;
+    const bool last = i + 1 == order.size();
+    if (last != (end == text.size())) return std::nullopt;
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  section.store(field, value, target);
+  return order;
 }
 
-void read_kernels(const nlohmann::json& kernels, std::string_view file, plan::Draft& draft, Diagnostics& problems) {
-  SectionReader section(kernels, file, "/training/kernels", draft, problems);
-  Kernels& to = draft.run.training.kernels;
-  section.choice(Field::kernel_norm, to.norm);
-  section.choice(Field::kernel_mlp, to.mlp);
-  section.choice(Field::kernel_qkv, to.qkv);
-  section.choice(Field::kernel_softmax, to.softmax);
-  section.choice(Field::kernel_sp_input, to.sp_input);
-  section.choice(Field::kernel_wgrad, to.wgrad);
-  section.boolean(Field::attention_output_copy, to.attention_output_copy);
-  section.boolean(Field::kv_expanded, to.kv_expanded);
-  section.boolean(Field::reentrant_checkpoint, to.reentrant_checkpoint);
-  section.boolean(Field::te_dummy_wgrad, to.te_dummy_wgrad);
-  section.choice(Field::moe_dispatch, to.moe_dispatch);
-  section.choice(Field::moe_probs, to.moe_probs);
-  section.choice(Field::moe_combine, to.moe_combine);
+void read_order(SectionReader& section) {
+  const nlohmann::json* value = section.member(Field::order);
+  if (value == nullptr) return;
+  std::optional<std::array<Axis, 5>> order;
+  if (value->is_string()) order = parse_order(value->get_ref<const std::string&>());
+  if (!order) {
+    section.problem(Field::order, quoted(*value) + " does not name each of tp, cp, ep, dp and pp once",
+                    "\"tp-cp-ep-dp-pp\": ranks next to each other differ in the first");
+  }
+  section.store(Field::order, order, section.draft().run.parallel.order);
 }
 
-void read_moe(const nlohmann::json& moe, std::string_view file, plan::Draft& draft, Diagnostics& problems) {
-  SectionReader section(moe, file, "/training/moe", draft, problems);
-  constexpr double largest = 1e6;
-  double factor = 0;
-  section.number(Field::capacity_factor, factor, {0.0, std::nullopt, largest});
-  if (draft.given.has(Field::capacity_factor)) draft.run.training.capacity_factor = factor;
-  section.number(Field::moe_imbalance, draft.run.training.moe_imbalance, {std::nullopt, 1.0, largest});
-}
-
-void read_peft(const nlohmann::json& peft, std::string_view file, plan::Draft& draft, Diagnostics& problems) {
-  SectionReader section(peft, file, "/training/peft", draft, problems);
-  if (!section.object().is_object()) return draft.unusable.add(Field::peft);
-  draft.given.add(Field::peft);
-  Peft& to = draft.run.training.peft;
-  std::optional<std::size_t> method = section.object().word("method", {"lora", "qlora", "dora", "rslora"});
-  if (method) ++*method;  // the enum's first is none
-  section.store(Field::peft_method, method, to.method);
-  section.integer(Field::peft_rank, to.rank, 1, most_rank);
-  section.number(Field::peft_alpha, to.alpha, {0.0, std::nullopt, 1e9});
-  read_rate(section, Field::peft_dropout, to.dropout);
-  section.choice(Field::peft_quant, to.quant);
-  section.boolean(Field::double_quant, to.double_quant);
-  section.store(Field::adapter_dtype, section.object().word("adapter_dtype", {"fp32", "bf16"}), to.adapter_dtype);
-  section.boolean(Field::kbit_preparation, to.kbit_preparation);
-  section.boolean(Field::peft_fused, to.fused);
-}
-
-void read_offload(const nlohmann::json& offload, std::string_view file, plan::Draft& draft, Diagnostics& problems) {
-  SectionReader section(offload, file, "/training/offload", draft, problems);
-  if (!section.object().is_object()) return draft.unusable.add(Field::offload);
-  draft.given.add(Field::offload);
-  Offload& to = draft.run.training.offload;
-  section.choice(Field::offload_optimizer, to.optimizer);
-  section.choice(Field::offload_parameters, to.parameters);
-  section.store(Field::offload_activations, section.object().word("activations", {"none", "cpu"}), to.activations);
-  section.integer(Field::activation_layers, to.activation_layers, 0, most_layers);
-  section.number(Field::optimizer_fraction, to.optimizer_fraction, {0.0, std::nullopt, 1.0});
-}
-
-void read_overlap(const nlohmann::json& overlap, std::string_view file, plan::Draft& draft, Diagnostics& problems) {
-  SectionReader section(overlap, file, "/training/overlap", draft, problems);
-  Overlap& to = draft.run.training.overlap;
-  section.boolean(Field::overlap_grad_reduce, to.grad_reduce);
-  section.boolean(Field::overlap_param_gather, to.param_gather);
-  section.boolean(Field::overlap_tp, to.tp);
-  section.boolean(Field::overlap_p2p, to.p2p);
-}
-
-void read_fp8(const nlohmann::json& fp8, std::string_view file, plan::Draft& draft, Diagnostics& problems) {
-  SectionReader section(fp8, file, "/training/fp8", draft, problems);
-  section.choice(Field::fp8_recipe, draft.run.training.fp8_recipe);
-  section.boolean(Field::fp8_param_gather, draft.run.training.fp8_param_gather);
+void read_layers(SectionReader& section) {
+  const nlohmann::json* value = section.member(Field::layers_per_stage);
+  if (value == nullptr) return;
+  if (!value->is_array() || value->empty()) {
+    section.problem(Field::layers_per_stage, quoted(*value) + " is not a list of layer counts");
+    return section.unusable(Field::layers_per_stage);
+  }
+  std::vector<int> layers;
+  for (const nlohmann::json& count : *value) {
+    const double number = count.is_number() ? count.get<double>() : -1;
+    if (!(number >= 0) || number > static_cast<double>(largest_degree) || number != static_cast<int>(number)) {
+      const std::string place =
+          fmt::format("{}/{}", plan::member_of(plan::row_of(Field::layers_per_stage)), layers.size());
+      Diagnostics& problems = section.object().problems();
+      problems.push_back({std::string(section.object().file()), "/parallel/" + place,
+                          quoted(count) + " is not a whole number of layers", "", 0, 0});
+      return section.unusable(Field::layers_per_stage);
+    }
+    layers.push_back(static_cast<int>(number));
+  }
+  section.draft().layers_per_stage = std::move(layers);
+  section.draft().given.add(Field::layers_per_stage);
 }
 
 }  // namespace
 
-void read_training(const nlohmann::json& training, std::string_view file, plan::Draft& draft, Diagnostics& problems) {
-  SectionReader section(training, file, "/training", draft, problems);
-  Training& to = draft.run.training;
-  section.integer(Field::seq_length, to.seq_length, 1, longest_sequence);
-  section.integer(Field::micro_batch_size, to.micro_batch_size, 1, largest_micro_batch);
-  section.integer(Field::global_batch_size, to.global_batch_size, 1, largest_global_batch);
-  section.choice(Field::precision, to.precision);
-  section.boolean(Field::compile, to.compile);
-  section.choice(Field::framework, to.framework);
-  section.store(Field::initialisation, section.object().word("initialisation", {"sharded", "full"}),
-                to.full_initialisation);
-  read_optimizer(section);
-  read_recompute(section);
-  section.choice(Field::attention, to.attention);
-  read_loss(section);
-  section.boolean(Field::keep_logits, to.keep_logits);
-  read_rate(section, Field::dropout, to.dropout);
-  read_rate(section, Field::attention_dropout, to.attention_dropout);
-  section.boolean(Field::autocast, to.autocast);
-  section.choice(Field::param_dtype, to.param_dtype);
-  section.choice(Field::grad_dtype, to.grad_dtype);
-  section.boolean(Field::master_weights, to.master_weights);
-  section.choice(Field::optimizer_state_dtype, to.optimizer_state_dtype);
-  section.integer(Field::vocab_multiple, to.vocab_multiple, 1, largest_degree);
-  using Read = void (*)(const nlohmann::json&, std::string_view, plan::Draft&, Diagnostics&);
-  const auto inner = [&](std::string_view name, Read read) {
-    if (const nlohmann::json* member = section.object().member(name)) read(*member, file, draft, problems);
-  };
-  inner("fp8", read_fp8);
-  inner("kernels", read_kernels);
-  inner("moe", read_moe);
-  inner("peft", read_peft);
-  inner("offload", read_offload);
-  inner("overlap", read_overlap);
+void read_own_syntax(plan::Field field, SectionReader& section) {
+  switch (field) {
+    case Field::layers_per_stage: return read_layers(section);
+    case Field::order: return read_order(section);
+    case Field::optimizer: return read_optimizer(section);
+    case Field::recompute: return read_recompute(section);
+    case Field::loss: return read_loss(section);
+    default: return;  // read elsewhere, with what they need beside the object
+  }
 }
 
 }  // namespace shardplan::io
