@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "shardplan/io/stack_file.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/plan/legality.hpp"
 #include "shardplan/plan/search_space.hpp"
 
@@ -49,9 +50,10 @@ bool splits_sequences(const Run& run) { return run.training.attention != Attenti
 
 bool shards_over_something(const Run& run) { return run.parallel.dense_replicas() > 1; }
 
-/// The framework in which this run's FSDP would go on: Megatron's own beside tensor parallelism, torch's elsewhere.
+/// The framework in which this run's FSDP would go on: its own where it has one, torch's elsewhere.
 Framework fsdp_framework(const Run& run) {
-  return run.training.framework == Framework::megatron ? Framework::megatron : Framework::fsdp;
+  const Framework framework = run.training.framework;
+  return facts_of(framework).fsdp != FsdpKind::none ? framework : implied_framework(true, false, false);
 }
 
 void change_degrees(Levers& levers) {
@@ -131,11 +133,11 @@ void change_training(Levers& levers) {
   recompute("selective", RecomputeMode::selective, "only the attention core twice");
   recompute("full", RecomputeMode::full, "a layer keeps its input");
   for (const LossKind loss : {LossKind::te, LossKind::liger}) {
-    if (now.loss == loss || (loss == LossKind::te) != (now.framework == Framework::megatron)) continue;
+    if (now.loss == loss || (loss == LossKind::te) != facts_of(now.framework).transformer_engine) continue;
     levers.add(fmt::format("--loss {}", name(loss)), "fewer copies of the logits", FieldSet(Field::loss),
                [loss](Run& r) { r.training.loss = loss; });
   }
-  if (now.framework == Framework::megatron && run.parallel.tensor > 1 && !now.overlap.tp) {
+  if (facts_of(now.framework).tensor_overlap && run.parallel.tensor > 1 && !now.overlap.tp) {
     levers.add("--set training.overlap.tp=true", "it hides behind gemms", FieldSet(Field::overlap_tp),
                [](Run& r) { r.training.overlap.tp = true; });
   }
@@ -168,11 +170,12 @@ void change_offload(Levers& levers) {
 std::vector<Lever> strongest_sharding(const Draft& draft, const Run& run) {
   std::vector<Lever> levers;
   const Parallel& now = run.parallel;
-  if (run.training.framework == Framework::deepspeed || run.training.framework == Framework::textbook) {
-    const int stage = plan::highest_zero_stage(run.training.framework, now.pipeline > 1);
+  const FrameworkFacts& framework = facts_of(run.training.framework);
+  if (framework.zero.highest > 1) {
+    const int stage = framework.highest_zero_stage(now.pipeline > 1);
     if (now.zero_stage < stage) levers.push_back(zero_lever(stage, "states are sharded"));
   } else {
-    if (run.training.framework == Framework::megatron && now.zero_stage < 1 && now.fsdp == Fsdp::none) {
+    if (framework.zero.highest == 1 && now.zero_stage < 1 && now.fsdp == Fsdp::none) {
       levers.push_back(zero_lever(1, "sharded optimizer"));
     }
     if (now.fsdp != Fsdp::full_shard) {
@@ -195,8 +198,9 @@ Lever strongest_expert(const Run& run) {
 Lever offload_everything(const Draft& draft, const Run& run) {
   std::string flags = "--offload optimizer=cpu,parameters=cpu";
   FieldSet fields(Field::offload, Field::offload_optimizer, Field::offload_parameters);
-  const bool move = !draft.given.has(Field::framework) && run.training.framework != Framework::fsdp;
-  const bool zero = run.training.framework == Framework::deepspeed;
+  const int from = facts_of(run.training.framework).offload.parameters_cpu_from;
+  const bool zero = from > 0;
+  const bool move = !draft.given.has(Field::framework) && from == never;
   if (zero) {
     flags += " --zero 3";
     fields.add(Field::zero_stage);
@@ -207,7 +211,7 @@ Lever offload_everything(const Draft& draft, const Run& run) {
   return {std::move(flags), "states live in host memory", fields, [move, zero](Draft& d) {
             d.run.training.offload.optimizer = d.run.training.offload.parameters = OffloadDevice::cpu;
             if (zero) d.run.parallel.zero_stage = 3;
-            if (!zero && move) d.run.training.framework = Framework::fsdp;
+            if (!zero && move) d.run.training.framework = implied_framework(true, false, false);
           }};
 }
 
@@ -354,10 +358,7 @@ std::vector<std::vector<Lever>> lever_ladder(const Draft& draft, const Run& run)
     ladder.push_back(std::move(both));
   }
   // A model that data parallelism alone does not hold: split in the node, then over stages, and what is left sharded.
-  const Framework framework = run.training.framework;
-  if (draft.given.has(Field::framework) && framework != Framework::megatron && framework != Framework::textbook) {
-    return ladder;
-  }
+  if (draft.given.has(Field::framework) && !facts_of(run.training.framework).model_parallel) return ladder;
   const int node = std::min(run.cluster.scale_up_domain, run.cluster.gpus_per_node);
   std::vector<Lever> split = recompute;
   if (run.parallel.tensor < node) split.push_back(tensor_lever(node, "a part of each layer"));
@@ -365,7 +366,7 @@ std::vector<std::vector<Lever>> lever_ladder(const Draft& draft, const Run& run)
   std::vector<Lever> sharded = split;
   if (run.parallel.fsdp == Fsdp::none) {
     if (run.parallel.zero_stage < 1) split.push_back(zero_lever(1, "sharded optimizer"));
-    sharded.push_back(fsdp_lever(draft, Fsdp::full_shard, "states are sharded", Framework::megatron));
+    sharded.push_back(fsdp_lever(draft, Fsdp::full_shard, "states are sharded", implied_framework(false, true, false)));
   }
   ladder.push_back(split);
   for (int pipeline = 2 * run.parallel.pipeline; pipeline <= 16; pipeline *= 2) {

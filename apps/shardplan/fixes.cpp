@@ -9,6 +9,7 @@
 #include "command.hpp"
 #include "command_line.hpp"
 #include "overrides.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/report/number.hpp"
 #include "shardplan/report/requirement_text.hpp"
 #include "trials.hpp"
@@ -139,8 +140,7 @@ FoundFix cheapest_fix(const Draft& draft, const Run& run, const Estimate& estima
                       EstimateWorkspace& workspace) {
   // ddp and dp shard nothing: what does not fit there needs another framework, which the change then names.
   Draft open = draft;
-  const Framework framework = run.training.framework;
-  const bool leave = !estimate.fits && (framework == Framework::ddp || framework == Framework::dp);
+  const bool leave = !estimate.fits && facts_of(run.training.framework).data_only;
   if (leave && !draft.given.has(Field::stack)) open.given.remove(Field::framework);
   Trials trials(open, catalog, workspace);
   const std::vector<Lever> levers = single_levers(open, run, false);

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "shardplan/physics/frameworks/facts.hpp"
+
 namespace shardplan::cli {
 
 using plan::Draft;
@@ -27,7 +29,7 @@ Lever zero_lever(int stage, std::string_view reason) {
 
 Lever fsdp_lever(const Draft& draft, Fsdp mode, std::string_view reason, Framework keep) {
   const bool drop_zero = draft.given.has(Field::zero_stage);
-  const bool state = keep != Framework::fsdp && !draft.given.has(Field::framework);
+  const bool state = !facts_of(keep).shards_by_fsdp() && !draft.given.has(Field::framework);
   std::string flags = fmt::format("--fsdp {}", name(mode));
   if (state) flags += fmt::format(" --framework {}", name(keep));
   FieldSet fields(Field::fsdp);

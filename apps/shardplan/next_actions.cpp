@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "changes.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/report/number.hpp"
 #include "trials.hpp"
 
@@ -220,8 +221,7 @@ std::vector<report::Action> next_actions(const Draft& draft, const Run& run, con
                                          report::Units units, const io::CatalogSource& catalog, std::size_t* left_out) {
   // ddp and dp shard nothing: what does not fit there needs another framework, which each line then names.
   Draft open = draft;
-  const Framework framework = run.training.framework;
-  const bool leave = !estimate.fits && (framework == Framework::ddp || framework == Framework::dp);
+  const bool leave = !estimate.fits && facts_of(run.training.framework).data_only;
   if (leave && !draft.given.has(Field::stack)) open.given.remove(Field::framework);
   EstimateWorkspace workspace;
   Trials trials(open, catalog, workspace);

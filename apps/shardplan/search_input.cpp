@@ -12,6 +12,7 @@
 #include "run_input.hpp"
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/suggest.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/plan/validate.hpp"
 
 namespace shardplan::cli {
@@ -226,8 +227,8 @@ class BaseReader {
     Framework framework = draft().run.training.framework;
     const bool many = to_.space.num_gpus.empty() ? draft().run.num_gpus > 1 : to_.space.num_gpus.back() > 1;
     if (!draft().given.has(Field::framework)) {
-      if (framework == Framework::ddp && many && !draft().unusable.has(Field::framework)) {
-        framework = Framework::megatron;
+      if (facts_of(framework).data_only && many && !draft().unusable.has(Field::framework)) {
+        framework = implied_framework(false, true, false);
       }
       to_.notes.push_back(
           fmt::format("training.framework was not given: layouts of {}; --framework names another", name(framework)));
@@ -315,7 +316,7 @@ class BaseReader {
   SearchInput& to_;
   io::RunInput stated_;
   io::ReadRun first_;
-  Framework framework_ = Framework::megatron;
+  Framework framework_{};
 };
 
 /// Values of recompute and offload, each read as a run file's.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "shardplan/physics/frameworks/facts.hpp"
+
 namespace shardplan::explain {
 namespace {
 
@@ -48,7 +50,7 @@ class Facts {
     constexpr std::string_view source =
         "allocated x the stack's reserved_factor; fragments of unfused losses (docs/catalog.md)";
     Sym reserved = allocated, high = allocated;
-    if (run.training.framework != Framework::textbook) {
+    if (facts_of(run.training.framework).measures_overheads) {
       const LossKind loss = run.training.loss;
       const bool unfused = loss == LossKind::hf || loss == LossKind::hf_shift || loss == LossKind::hf_external ||
                            loss == LossKind::hf_native;
@@ -66,7 +68,7 @@ class Facts {
     reserved = b_.whole_bytes(reserved);
     high = b_.whole_bytes(high);
     if (e.has_moment[static_cast<std::size_t>(Moment::initialisation)] &&
-        run.training.framework != Framework::textbook) {
+        facts_of(run.training.framework).measures_overheads) {
       const MemoryParts& start = e.moments[static_cast<std::size_t>(Moment::initialisation)];
       if (static_cast<double>(start.allocated()) > reserved.value()) {
         reserved = b_.of("total", at("memory.total.initialisation")) -

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "rate_terms.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/plan/data_calls.hpp"
 #include "shardplan/plan/step_rules.hpp"
 #include "term_builder.hpp"
@@ -78,8 +79,8 @@ void TermBuilder::add_sends() {
         derived("message", path + ".message_bytes", "pp_send: one microbatch's hidden state, a rank's share", "B",
                 boundary_volume<Sym>(bytes_of(activation_dtype(run.training.precision)), v.s * v.b / v.c, v.h, v.t_sp),
                 boundary_bytes(run), source);
-    if (run.training.framework == Framework::megatron && !run.parallel.sequence_parallel) {
-      // Megatron sends 1/t from each tensor rank and gathers inside the node.
+    if (facts_of(run.training.framework).pipeline.scatters_sends && !run.parallel.sequence_parallel) {
+      // Each tensor rank sends 1/t, gathered inside the node.
       bytes = bytes / v.t;
     }
     const Sym seconds =

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "term_builder.hpp"
 
 namespace shardplan::explain {
@@ -105,7 +106,7 @@ TermBuilder::TokenTerms TermBuilder::token_terms(Sym s) {
                             terms.input("vocab", "tokens of the vocabulary", rows, sources::config) -
                         1.0);
   }
-  if (run.model.mtp_layers > 0 && run.training.framework == Framework::megatron) {
+  if (run.model.mtp_layers > 0 && facts_of(run.training.framework).trains_mtp) {
     const LayerKind& last = run.model.layer(run.model.layers() - 1);
     const Symbols<Sym> v = symbols(whole_model_symbols(run.model, last, s.value()), sources::config);
     OperatorList<Sym> block;

@@ -11,6 +11,7 @@
 #include "run_fields.hpp"
 #include "shardplan/io/json_text.hpp"
 #include "shardplan/io/stack_file.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/plan/validate.hpp"
 
 namespace shardplan::io {
@@ -45,7 +46,7 @@ void follow_sharding(std::span<const Override> changes, const std::vector<Overri
   const bool fsdp = states(Field::fsdp);
   const bool zero = states(Field::zero_stage);
   plan::FieldSet& given = draft.given;
-  const bool torch = given.has(Field::framework) && draft.run.training.framework == Framework::fsdp;
+  const bool torch = given.has(Field::framework) && facts_of(draft.run.training.framework).shards_by_fsdp();
   if (fsdp && !zero && given.has(Field::fsdp)) given.remove(Field::zero_stage);
   if (zero && !fsdp && given.has(Field::zero_stage) && !torch) given.remove(Field::fsdp);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/physics/states.hpp"
 
 namespace shardplan {
@@ -38,7 +39,7 @@ bool bitsandbytes(Quantization quant) noexcept { return quant == Quantization::n
 
 bool autocast_over_fp32(const Run& run) noexcept {
   const Training& training = run.training;
-  const bool gathered_in_16_bit = training.framework == Framework::fsdp && run.parallel.fsdp != Fsdp::none;
+  const bool gathered_in_16_bit = facts_of(training.framework).gathers_in_16_bit && run.parallel.fsdp != Fsdp::none;
   return training.autocast && training.param_dtype == DType::fp32 && !training.peft.active() && !gathered_in_16_bit;
 }
 

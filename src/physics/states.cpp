@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/physics/state_formula.hpp"
 
 namespace shardplan {
@@ -39,7 +40,7 @@ bool keeps_matrices_whole(const Optimizer& optimizer) noexcept {
 /// Transformer Engine quantises for the framework; torchao, which torchtitan uses, keeps the 16-bit tensors.
 bool transformer_engine(const Run& run) noexcept {
   const Precision precision = run.training.precision;
-  return run.training.framework == Framework::megatron &&
+  return facts_of(run.training.framework).transformer_engine &&
          (precision == Precision::fp8 || precision == Precision::nvfp4);
 }
 
@@ -71,13 +72,12 @@ double narrow_input_bytes(const Run& run) noexcept {
   return transformer_engine(run) && !run.training.peft.active() ? narrow_element_bytes(run.training) : 0;
 }
 
-bool rounds_per_unit(Framework framework) noexcept {
-  return framework != Framework::textbook && framework != Framework::megatron;
-}
+bool rounds_per_unit(Framework framework) noexcept { return facts_of(framework).rounding == StateRounding::unit; }
 
 StateRule state_rule(const Run& run) noexcept {
   const Training& training = run.training;
   const Parallel& parallel = run.parallel;
+  const FrameworkFacts& framework = facts_of(training.framework);
   StateRule rule;
   const Optimizer* found = find_optimizer(training.optimizer);
   const Optimizer& optimizer = found != nullptr ? *found : optimizers().front();
@@ -104,8 +104,8 @@ StateRule state_rule(const Run& run) noexcept {
     rule.adapter_moment_bytes = rule.moment_bytes;
   }
 
-  rule.rounds_bytes = training.framework == Framework::textbook;
-  rule.whole_matrices = training.framework == Framework::megatron && keeps_matrices_whole(optimizer);
+  rule.rounds_bytes = framework.rounding == StateRounding::bytes;
+  rule.whole_matrices = framework.whole_matrices && keeps_matrices_whole(optimizer);
   const double dense = parallel.dense_replicas();
   const double expert = parallel.expert_replicas();
   rule.dense_replicas = dense;
@@ -118,29 +118,20 @@ StateRule state_rule(const Run& run) noexcept {
     rule.expert_gradient_shards = gradients ? expert : 1;
     rule.expert_optimizer_shards = states ? expert : 1;
   };
-  switch (training.framework) {
-    case Framework::textbook:
-    case Framework::deepspeed: cut(parallel.zero_stage >= 3, parallel.zero_stage >= 2, parallel.zero_stage >= 1); break;
-    case Framework::megatron:
-    case Framework::fsdp:
-      if (!shards_states(parallel.fsdp)) {
-        cut(false, false, training.framework == Framework::megatron && parallel.zero_stage >= 1);
-        rule.padded_buffers = training.framework == Framework::megatron && parallel.zero_stage >= 1;
-      } else {
-        cut(true, true, true);
-        if (parallel.fsdp == Fsdp::hybrid_shard) {
-          const double group = std::max(1, parallel.shard_group);
-          rule.parameter_shards = rule.gradient_shards = rule.optimizer_shards = group;
-          const double expert_group = std::min(group, expert);
-          rule.expert_parameter_shards = rule.expert_gradient_shards = rule.expert_optimizer_shards = expert_group;
-        }
-        rule.constants_sharded = false;
-        rule.adapters_sharded = !training.peft.fused;
-      }
-      break;
-    case Framework::ddp:
-    case Framework::dp: break;
+  if (!shards_states(parallel.fsdp)) {
+    cut(parallel.zero_stage >= 3, parallel.zero_stage >= 2, parallel.zero_stage >= 1);
+    rule.padded_buffers = framework.padded_buffers && parallel.zero_stage >= 1;
+    return rule;
   }
+  cut(true, true, true);
+  if (parallel.fsdp == Fsdp::hybrid_shard) {
+    const double group = std::max(1, parallel.shard_group);
+    rule.parameter_shards = rule.gradient_shards = rule.optimizer_shards = group;
+    const double expert_group = std::min(group, expert);
+    rule.expert_parameter_shards = rule.expert_gradient_shards = rule.expert_optimizer_shards = expert_group;
+  }
+  rule.constants_sharded = false;
+  rule.adapters_sharded = !training.peft.fused;
   return rule;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/physics/operator_time.hpp"
 
 namespace shardplan {
@@ -26,7 +27,7 @@ FlashRate flash_rate(const Gpu& gpu, const Training& training) noexcept {
 }
 
 bool unbalanced_context(const Run& run) noexcept {
-  return run.training.framework == Framework::fsdp && run.parallel.context_comm != ContextComm::a2a;
+  return !facts_of(run.training.framework).balances_context && run.parallel.context_comm != ContextComm::a2a;
 }
 
 double attention_shape_share(const Gpu& gpu, double s0, double head_dim, double length, double heads) noexcept {

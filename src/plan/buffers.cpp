@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shardplan/physics/frameworks/facts.hpp"
+
 namespace shardplan {
 namespace {
 
@@ -22,6 +24,7 @@ double adapters_of(const Stage& stage) noexcept { return stage.weights.dense.ada
 Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
   const Training& training = run.training;
   const Parallel& parallel = run.parallel;
+  const FrameworkFacts& framework = facts_of(training.framework);
   const StackMemory& memory = training.stack.memory;
   Buffers buffers;
   const double width = bytes_of(activation_dtype(training.precision));
@@ -52,7 +55,7 @@ Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stag
       buffers.collectives += held;
       buffers.at_loss += held;
     }
-  } else if (training.framework == Framework::deepspeed && parallel.dense_replicas() > 1) {
+  } else if (framework.zero_pools && parallel.dense_replicas() > 1) {
     if (parallel.zero_stage == 3) {
       buffers.gathered = width * std::min(elements, static_cast<double>(memory.live_parameters));
       buffers.gathered += width * stage.root;
@@ -75,7 +78,7 @@ Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stag
   if (w.rule.narrow_parameter_bytes == 0) {
     buffers.cached = narrow_copy_bytes(run) * (stage.weights.dense.narrow + stage.weights.expert.narrow);
   }
-  const bool buckets = training.framework == Framework::ddp && parallel.dense_replicas() > 1 && w.rule.keeps_gradients;
+  const bool buckets = framework.copies_gradient_buckets && parallel.dense_replicas() > 1 && w.rule.keeps_gradients;
   if (buckets && !memory.gradient_bucket_views) {
     // DistributedDataParallel reduces copies of the gradients, in buckets that live as long as the model.
     const Weights& weights = stage.weights.dense;
@@ -85,7 +88,7 @@ Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stag
     buffers.collectives += buffers.lasting;
     buffers.at_loss += buffers.lasting;
   }
-  if (parallel.pipeline > 1 && training.framework != Framework::textbook) {
+  if (parallel.pipeline > 1 && framework.measures_overheads) {
     const double messages = boundary_bytes(run) * ((stage.has_embedding ? 0 : 1) + (stage.has_head ? 0 : 1));
     buffers.collectives += messages;
     buffers.at_loss += messages;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shardplan/physics/frameworks/facts.hpp"
+
 namespace shardplan {
 namespace {
 
@@ -85,9 +87,7 @@ void group_calls(const Run& run, const StageVolumes& volumes, GroupKind group, c
     reduce(Collective::all_reduce, names.replica_all_reduce, replicas);
     return;
   }
-  const bool staged = training.framework == Framework::textbook || training.framework == Framework::deepspeed ||
-                      training.framework == Framework::megatron;
-  const int stage = staged ? parallel.zero_stage : 0;
+  const int stage = parallel.zero_stage;
   carries(Carried::gradients, stage > 0 && parallel.qgz ? 4 : 1);
   if (stage == 0) {
     reduce(Collective::all_reduce, names.all_reduce, all);
@@ -156,7 +156,7 @@ void stage_calls(const Run& run, const EstimateWorkspace& w, const Stage& stage,
     call.overlaps = false;
     add(call);
   }
-  if (run.training.framework == Framework::dp && run.num_gpus > 1) {
+  if (facts_of(run.training.framework).single_process && run.num_gpus > 1) {
     calls.count = 0;
     DataCall call;
     const double m = static_cast<double>(run.microbatches());

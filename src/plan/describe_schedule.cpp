@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "describe.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/plan/saturate.hpp"
 #include "shardplan/schedule/legality.hpp"
 
@@ -84,8 +85,9 @@ std::string microbatch_rule(const Run& run) {
     case ScheduleKind::dualpipe: return fmt::format("an even number, at least 2 x pipeline = {}", 2 * std::int64_t{p});
     case ScheduleKind::dualpipe_v: return fmt::format("at least 2 x pipeline = {}", 2 * std::int64_t{p});
     default:
-      return run.training.framework == Framework::fsdp ? fmt::format("at least pipeline {}, cut into equal rounds", p)
-                                                       : fmt::format("a multiple of pipeline {}", p);
+      return facts_of(run.training.framework).pipeline.interleaves_in_rounds
+                 ? fmt::format("at least pipeline {}, cut into equal rounds", p)
+                 : fmt::format("a multiple of pipeline {}", p);
   }
 }
 

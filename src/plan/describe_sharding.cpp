@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "describe.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/plan/saturate.hpp"
 
 namespace shardplan::plan {
@@ -11,28 +12,33 @@ constexpr std::int64_t longest_sequence = std::int64_t{1} << 28;
 
 Words describe_stage(const Run& run) {
   const int stage = run.parallel.zero_stage;
-  switch (run.training.framework) {
-    case Framework::megatron:
-      return {fmt::format("{}: megatron has zero_stage 0 and 1 (its distributed optimizer)", stage),
-              {set(Field::zero_stage, "1"),
-               with(set(Field::fsdp, R"("full_shard")", Field::framework, R"("megatron")", "Megatron-FSDP"),
-                    Field::zero_stage, "null"),
-               set(Field::framework, R"("deepspeed")")}};
-    case Framework::fsdp:
-      return {fmt::format("{}: fsdp shards by \"fsdp\", not by zero_stage", stage),
-              {set(Field::fsdp, stage == 3 ? R"("full_shard")" : R"("shard_grad_op")", Field::zero_stage, "null",
-                   stage == 3 ? "ZeRO-3" : "nearly ZeRO-2"),
-               set(Field::framework, R"("deepspeed")", Field::fsdp, "null")}};
-    default:
-      return {fmt::format("{}: {} keeps every state whole", stage, name(run.training.framework)),
-              {set(Field::framework, R"("deepspeed")"), set(Field::zero_stage, "null")}};
+  const FrameworkFacts& facts = facts_of(run.training.framework);
+  const std::string_view framework = name(run.training.framework);
+  if (facts.shards_by_fsdp()) {
+    return {fmt::format("{}: {} shards by \"fsdp\", not by zero_stage", stage, framework),
+            {set(Field::fsdp, stage == 3 ? R"("full_shard")" : R"("shard_grad_op")", Field::zero_stage, "null",
+                 stage == 3 ? "ZeRO-3" : "nearly ZeRO-2"),
+             set(Field::framework, R"("deepspeed")", Field::fsdp, "null")}};
   }
+  if (facts.zero.highest == 0) {
+    return {fmt::format("{}: {} keeps every state whole", stage, framework),
+            {set(Field::framework, R"("deepspeed")"), set(Field::zero_stage, "null")}};
+  }
+  Words words{fmt::format("{}: {} has zero_stage 0 and 1 ({})", stage, framework, facts.zero.words),
+              {set(Field::zero_stage, "1")}};
+  if (facts.fsdp != FsdpKind::none) {
+    words.ways.push_back(
+        with(set(Field::fsdp, R"("full_shard")", Field::framework, fmt::format("\"{}\"", framework), "Megatron-FSDP"),
+             Field::zero_stage, "null"));
+  }
+  words.ways.push_back(set(Field::framework, R"("deepspeed")"));
+  return words;
 }
 
 /// ZeRO's stage beside FSDP, which the framework may have brought along.
 Words describe_both(const Run& run) {
   const Parallel& parallel = run.parallel;
-  const bool brought = run.training.framework == Framework::fsdp;
+  const bool brought = facts_of(run.training.framework).shards_by_fsdp();
   const std::string sharding = parallel.fsdp == Fsdp::full_shard ? "shards all states, as ZeRO-3" : "";
   return {fmt::format("{}: zero_stage and fsdp \"{}\" exclude each other{}", parallel.zero_stage, name(parallel.fsdp),
                       brought ? "; framework fsdp shards by \"fsdp\"" : ""),

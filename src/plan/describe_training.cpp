@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "describe.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 
 namespace shardplan::plan {
 namespace {
@@ -21,50 +22,49 @@ Words describe_offloaded_optimizer(const Run& run) {
   const std::string_view device = name(run.training.offload.optimizer);
   const int stage = run.parallel.zero_stage;
   const bool nvme = run.training.offload.optimizer == OffloadDevice::nvme;
-  switch (run.training.framework) {
-    case Framework::deepspeed: {
-      Words words{fmt::format("\"{}\" with zero_stage {}: DeepSpeed offloads the optimizer to cpu from stage 1 on, to "
-                              "nvme at stage 3",
-                              device, stage),
-                  {set(Field::zero_stage, nvme ? "3" : "1")}};
-      if (nvme) words.ways.push_back(set(Field::offload_optimizer, R"("cpu")", Field::zero_stage, "1"));
-      return words;
-    }
-    case Framework::megatron: {
-      Words words{fmt::format("\"{}\" with zero_stage {}: Megatron-LM offloads its distributed optimizer, to cpu",
-                              device, stage)};
-      WayOut way = set(Field::zero_stage, "1");
-      words.ways.push_back(nvme ? with(std::move(way), Field::offload_optimizer, R"("cpu")") : std::move(way));
-      return words;
-    }
-    case Framework::fsdp:
-      return {fmt::format("\"{}\": FSDP offloads to cpu only", device),
-              {set(Field::offload_optimizer, R"("cpu")", Field::offload_parameters, R"("cpu")")}};
-    default:
-      return {fmt::format("\"{}\": {} keeps the optimizer on the GPU", device, name(run.training.framework)),
-              {set(Field::framework, R"("deepspeed")", Field::zero_stage, nvme ? "3" : "1"),
-               set(Field::offload_optimizer, "null", "a paged optimizer: list optimizers")}};
+  const OffloadFacts& facts = facts_of(run.training.framework).offload;
+  const int cpu_from = facts.optimizer_cpu_from, nvme_from = facts.optimizer_nvme_from;
+  if (cpu_from == never) {
+    return {fmt::format("\"{}\": {} keeps the optimizer on the GPU", device, name(run.training.framework)),
+            {set(Field::framework, R"("deepspeed")", Field::zero_stage, nvme ? "3" : "1"),
+             set(Field::offload_optimizer, "null", "a paged optimizer: list optimizers")}};
   }
+  if (cpu_from == 0) {
+    WayOut way = set(Field::offload_optimizer, R"("cpu")");
+    if (facts.together) way = with(std::move(way), Field::offload_parameters, R"("cpu")");
+    return {fmt::format("\"{}\": {}", device, facts.optimizer_words), {way}};
+  }
+  Words words{fmt::format("\"{}\" with zero_stage {}: {}", device, stage, facts.optimizer_words)};
+  const std::string lowest = std::to_string(cpu_from);
+  if (!nvme || nvme_from != never)
+    words.ways.push_back(set(Field::zero_stage, std::to_string(nvme ? nvme_from : cpu_from)));
+  if (nvme) {
+    words.ways.push_back(nvme_from != never
+                             ? set(Field::offload_optimizer, R"("cpu")", Field::zero_stage, lowest)
+                             : with(set(Field::zero_stage, lowest), Field::offload_optimizer, R"("cpu")"));
+  }
+  return words;
 }
 
 Words describe_offloaded_parameters(const Run& run) {
   const std::string_view device = name(run.training.offload.parameters);
-  switch (run.training.framework) {
-    case Framework::deepspeed:
-      return {fmt::format("\"{}\" with zero_stage {}: DeepSpeed offloads parameters at stage 3", device,
-                          run.parallel.zero_stage),
-              {set(Field::zero_stage, "3")}};
-    case Framework::fsdp:
-      return {fmt::format("\"{}\": FSDP offloads to cpu only", device),
-              {set(Field::offload_parameters, R"("cpu")", Field::offload_optimizer, R"("cpu")")}};
-    default:
-      return {fmt::format("\"{}\": {} keeps parameters on the GPU", device, name(run.training.framework)),
-              {set(Field::framework, R"("deepspeed")", Field::zero_stage, "3"),
-               with(with(set(Field::fsdp, R"("full_shard")", Field::framework, R"("fsdp")"), Field::offload_parameters,
-                         R"("cpu")"),
-                    Field::offload_optimizer, R"("cpu")"),
-               set(Field::offload_parameters, "null")}};
+  const OffloadFacts& facts = facts_of(run.training.framework).offload;
+  const int first = facts.parameters_cpu_from;
+  if (first == never) {
+    return {fmt::format("\"{}\": {} keeps parameters on the GPU", device, name(run.training.framework)),
+            {set(Field::framework, R"("deepspeed")", Field::zero_stage, "3"),
+             with(with(set(Field::fsdp, R"("full_shard")", Field::framework, R"("fsdp")"), Field::offload_parameters,
+                       R"("cpu")"),
+                  Field::offload_optimizer, R"("cpu")"),
+             set(Field::offload_parameters, "null")}};
   }
+  if (first > 0) {
+    return {fmt::format("\"{}\" with zero_stage {}: {}", device, run.parallel.zero_stage, facts.parameters_words),
+            {set(Field::zero_stage, std::to_string(first))}};
+  }
+  WayOut way = set(Field::offload_parameters, R"("cpu")");
+  if (facts.together) way = with(std::move(way), Field::offload_optimizer, R"("cpu")");
+  return {fmt::format("\"{}\": {}", device, facts.parameters_words), {way}};
 }
 
 Words describe_modules(const Subject& subject) {

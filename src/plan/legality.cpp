@@ -4,19 +4,15 @@
 #include <limits>
 #include <numeric>
 
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/plan/saturate.hpp"
 #include "shardplan/schedule/legality.hpp"
 
 namespace shardplan::plan {
 namespace {
 
-bool is_torch(Framework framework) noexcept {
-  return framework == Framework::fsdp || framework == Framework::ddp || framework == Framework::dp;
-}
-
-bool splits_data_only(Framework framework) noexcept {
-  return framework == Framework::ddp || framework == Framework::dp;
-}
+/// Whether a ZeRO stage is one of those from `first` on.
+bool from(int first, int stage) noexcept { return first != never && stage >= first; }
 
 /// Widths of which 0 means "none", so that it must not take part.
 void fold(std::int64_t& divisor, std::int64_t width) noexcept {
@@ -28,8 +24,9 @@ void check_world(const RuleInputs& layout, RuleSet& broken) noexcept {
     add(broken, Rule::node_shape);
   }
   const bool splits_more = layout.tensor > 1 || layout.pipeline > 1 || layout.context > 1 || layout.expert > 1;
-  if (splits_data_only(layout.framework) && splits_more) add(broken, Rule::framework_degrees);
-  if (layout.framework == Framework::dp && layout.num_gpus > layout.gpus_per_node) add(broken, Rule::single_node);
+  const FrameworkFacts& framework = facts_of(layout.framework);
+  if (framework.data_only && splits_more) add(broken, Rule::framework_degrees);
+  if (framework.single_process && layout.num_gpus > layout.gpus_per_node) add(broken, Rule::single_node);
 
   const std::int64_t replica = saturating_product({layout.tensor, layout.pipeline, layout.context});
   if (saturating_product({replica, layout.data}) != layout.num_gpus) add(broken, Rule::world_product);
@@ -62,20 +59,19 @@ void check_model(const ModelFacts& model, const RuleInputs& layout, RuleSet& bro
 }
 
 void check_sharding(const RuleInputs& layout, RuleSet& broken) noexcept {
-  const Framework framework = layout.framework;
+  const FrameworkFacts& framework = facts_of(layout.framework);
+  const ZeroFacts& zero = framework.zero;
   if (layout.zero_stage > 0 && layout.fsdp != Fsdp::none) add(broken, Rule::zero_and_fsdp);
-  if (layout.zero_stage > highest_zero_stage(framework, false)) {
+  if (layout.zero_stage > zero.highest) {
     add(broken, Rule::zero_framework);
-  } else if (layout.zero_stage > highest_zero_stage(framework, layout.pipeline > 1)) {
+  } else if (layout.zero_stage > framework.highest_zero_stage(layout.pipeline > 1)) {
     add(broken, Rule::zero_pipeline);
   }
-  if (layout.fsdp != Fsdp::none && framework != Framework::fsdp && framework != Framework::megatron) {
-    add(broken, Rule::fsdp_framework);
-  }
-  if (framework == Framework::deepspeed && layout.zero_stage >= 2 && layout.grad_sync == GradSync::last) {
+  if (layout.fsdp != Fsdp::none && framework.fsdp == FsdpKind::none) add(broken, Rule::fsdp_framework);
+  if (from(zero.reduces_every_microbatch_from, layout.zero_stage) && layout.grad_sync == GradSync::last) {
     add(broken, Rule::grad_sync_zero);
   }
-  if (layout.zeropp && (framework != Framework::deepspeed || layout.zero_stage != 3)) add(broken, Rule::zeropp_stage);
+  if (layout.zeropp && (!zero.plus_plus || layout.zero_stage != 3)) add(broken, Rule::zeropp_stage);
   if (layout.fsdp == Fsdp::hybrid_shard || layout.hpz) {
     const std::int64_t replicas = saturating_product({layout.data, layout.context});
     if (replicas % layout.shard_group != 0) add(broken, Rule::shard_group_divides);
@@ -86,7 +82,8 @@ void check_sequence(const ModelFacts& model, const RuleInputs& layout, RuleSet& 
   const std::int64_t context = layout.context;
   const bool all_to_all = layout.context_comm == ContextComm::a2a;
   if (context > 1) {
-    if (layout.framework == Framework::deepspeed && !all_to_all) add(broken, Rule::context_framework);
+    const FrameworkFacts& framework = facts_of(layout.framework);
+    if (!framework.data_only && !framework.context.has(layout.context_comm)) add(broken, Rule::context_framework);
     if (all_to_all && model.heads % saturating_product({layout.tensor, context}) != 0) {
       add(broken, Rule::context_heads);
     }
@@ -100,8 +97,12 @@ void check_sequence(const ModelFacts& model, const RuleInputs& layout, RuleSet& 
 
 void check_schedule(const RuleInputs& layout, RuleSet& broken) noexcept {
   if (layout.virtual_pipeline > 1 && layout.pipeline == 1) add(broken, Rule::virtual_alone);
-  if (layout.virtual_pipeline > 1 && layout.framework == Framework::deepspeed) add(broken, Rule::virtual_framework);
-  if (layout.pipeline > 1 && !has_schedule(layout.framework, layout.schedule)) add(broken, Rule::schedule_framework);
+  const FrameworkFacts& framework = facts_of(layout.framework);
+  if (!framework.data_only) {  // else there is no pipeline to speak of
+    if (layout.virtual_pipeline > 1 && !framework.pipeline.virtual_stages) add(broken, Rule::virtual_framework);
+    const bool known = framework.pipeline.schedules.has(layout.schedule);
+    if (layout.pipeline > 1 && !known) add(broken, Rule::schedule_framework);
+  }
 
   schedule::Shape shape;
   shape.kind = layout.schedule;
@@ -122,18 +123,24 @@ void check_schedule(const RuleInputs& layout, RuleSet& broken) noexcept {
     if (shape.group == layout.pipeline) shape.group = 0;
   }
   if (!schedule::is_legal(shape)) add(broken, Rule::schedule_microbatches);
-  const bool strict = layout.framework == Framework::megatron && layout.schedule == ScheduleKind::interleaved;
-  if (strict && layout.pipeline == 2 && !layout.overlap_p2p) add(broken, Rule::interleaved_two);
+  const bool strict = framework.needs_overlapped_sends(layout.schedule, layout.pipeline);
+  if (strict && !layout.overlap_p2p) add(broken, Rule::interleaved_two);
+}
+
+bool gathers_fp8(const Run& run) noexcept {
+  switch (facts_of(run.training.framework).fp8_gather) {
+    case Fp8Gather::none: break;
+    case Fp8Gather::sharded_optimizer: return run.parallel.zero_stage == 1 || run.parallel.fsdp != Fsdp::none;
+    case Fp8Gather::tensorwise: return run.training.fp8_recipe == Fp8Recipe::tensorwise;
+  }
+  return false;
 }
 
 void check_precision(const Run& run, RuleSet& broken) noexcept {
   const Training& training = run.training;
   if (!(run.cluster.gpu.peak(training.precision) > 0)) add(broken, Rule::precision_gpu);
-  if (training.fp8_param_gather) {
-    const bool megatron =
-        training.framework == Framework::megatron && (run.parallel.zero_stage == 1 || run.parallel.fsdp != Fsdp::none);
-    const bool torch = training.framework == Framework::fsdp && training.fp8_recipe == Fp8Recipe::tensorwise;
-    if (training.precision != Precision::fp8 || !(megatron || torch)) add(broken, Rule::fp8_param_gather);
+  if (training.fp8_param_gather && (training.precision != Precision::fp8 || !gathers_fp8(run))) {
+    add(broken, Rule::fp8_param_gather);
   }
   constexpr int blackwell = 10;  // the first compute capability with MX formats in its tensor cores
   const bool needs_mx = training.precision == Precision::fp8 && training.fp8_recipe == Fp8Recipe::mxfp8;
@@ -145,7 +152,7 @@ void check_adapters(const Run& run, RuleSet& broken) noexcept {
   if (!peft.active()) return;
   const bool quantised = peft.quant != Quantization::none;
   if (peft.method == PeftMethod::qlora && !quantised) add(broken, Rule::peft_quant);
-  if (quantised && run.parallel.tensor > 1 && run.training.framework != Framework::textbook) {
+  if (quantised && run.parallel.tensor > 1 && !facts_of(run.training.framework).splits_quantized) {
     add(broken, Rule::peft_quant_tensor);
   }
   const bool bitsandbytes = peft.quant == Quantization::nf4 || peft.quant == Quantization::int8;
@@ -153,23 +160,15 @@ void check_adapters(const Run& run, RuleSet& broken) noexcept {
 }
 
 bool keeps_optimizer(const Run& run, OffloadDevice device) noexcept {
-  switch (run.training.framework) {
-    case Framework::textbook: return true;
-    case Framework::deepspeed: return run.parallel.zero_stage >= (device == OffloadDevice::nvme ? 3 : 1);
-    case Framework::megatron:
-      return device == OffloadDevice::cpu && run.parallel.zero_stage == 1;  // needs the distributed optimizer
-    case Framework::fsdp: return device == OffloadDevice::cpu;
-    default: return false;
-  }
+  const OffloadFacts& facts = facts_of(run.training.framework).offload;
+  const int first = device == OffloadDevice::nvme ? facts.optimizer_nvme_from : facts.optimizer_cpu_from;
+  return from(first, run.parallel.zero_stage);
 }
 
 bool keeps_parameters(const Run& run, OffloadDevice device) noexcept {
-  switch (run.training.framework) {
-    case Framework::textbook: return true;
-    case Framework::deepspeed: return run.parallel.zero_stage == 3;
-    case Framework::fsdp: return device == OffloadDevice::cpu;
-    default: return false;
-  }
+  const OffloadFacts& facts = facts_of(run.training.framework).offload;
+  const int first = device == OffloadDevice::nvme ? facts.parameters_nvme_from : facts.parameters_cpu_from;
+  return from(first, run.parallel.zero_stage);
 }
 
 int largest_stage(const Run& run) noexcept {
@@ -190,15 +189,14 @@ int largest_stage(const Run& run) noexcept {
 
 void check_offload(const Run& run, RuleSet& broken) noexcept {
   const Offload& offload = run.training.offload;
+  const OffloadFacts& facts = facts_of(run.training.framework).offload;
   const bool optimizer = offload.optimizer != OffloadDevice::none;
   const bool parameters = offload.parameters != OffloadDevice::none;
   if (optimizer && !keeps_optimizer(run, offload.optimizer)) add(broken, Rule::offload_optimizer);
   if (parameters && !keeps_parameters(run, offload.parameters)) add(broken, Rule::offload_parameters);
-  if (run.training.framework == Framework::fsdp && optimizer != parameters) add(broken, Rule::offload_pair);
+  if (facts.together && optimizer != parameters) add(broken, Rule::offload_pair);
   if (offload.optimizer_fraction < 1) {
-    const bool zero_three = run.training.framework == Framework::deepspeed && run.parallel.zero_stage == 3;
-    const bool partly =
-        run.training.framework == Framework::textbook || run.training.framework == Framework::megatron || zero_three;
+    const bool partly = from(facts.fraction_from, run.parallel.zero_stage);
     if (!partly || offload.optimizer != OffloadDevice::cpu) add(broken, Rule::offload_fraction);
   }
   if (offload.activation_layers >= 0) {
@@ -211,11 +209,9 @@ void check_offload(const Run& run, RuleSet& broken) noexcept {
 
 void check_recompute(const ModelFacts& model, const Run& run, RuleSet& broken) noexcept {
   const Recompute& recompute = run.training.recompute;
-  const Framework framework = run.training.framework;
-  const bool lists =
-      framework == Framework::megatron || framework == Framework::textbook || framework == Framework::fsdp;
-  const bool per_op = is_torch(framework) || framework == Framework::textbook;
-  if ((recompute.mode == RecomputeMode::modules && !lists) || (recompute.mode == RecomputeMode::ops && !per_op)) {
+  const RecomputeFacts& facts = facts_of(run.training.framework).recompute;
+  if ((recompute.mode == RecomputeMode::modules && !facts.modules) ||
+      (recompute.mode == RecomputeMode::ops && !facts.per_operator)) {
     add(broken, Rule::recompute_framework);
   }
   if (recompute.mode == RecomputeMode::modules) {
@@ -352,18 +348,14 @@ RuleSet broken_training_rules(const ModelFacts& model, const Run& run) noexcept 
 }
 
 int interleaved_group(Framework framework, int pipeline, std::int64_t microbatches) noexcept {
-  if (framework != Framework::fsdp) return pipeline;
+  if (!facts_of(framework).pipeline.interleaves_in_rounds) return pipeline;
   const std::int64_t rounds = std::max<std::int64_t>(1, microbatches / pipeline);
   return microbatches % rounds == 0 ? static_cast<int>(microbatches / rounds) : 0;
 }
 
 bool has_schedule(Framework framework, ScheduleKind kind) noexcept {
-  switch (framework) {
-    case Framework::deepspeed: return kind == ScheduleKind::one_f_one_b;
-    case Framework::fsdp:  // torch.distributed.pipelining
-      return kind != ScheduleKind::zb_h1 && kind != ScheduleKind::zb_h2 && kind != ScheduleKind::dualpipe;
-    default: return true;  // Megatron-LM and its forks have them all
-  }
+  const FrameworkFacts& facts = facts_of(framework);
+  return facts.data_only || facts.pipeline.schedules.has(kind);
 }
 
 bool runs_attention(const Gpu& gpu, AttentionKernel kernel) noexcept {
@@ -372,17 +364,9 @@ bool runs_attention(const Gpu& gpu, AttentionKernel kernel) noexcept {
   return capability >= (kernel == AttentionKernel::flash_v1 ? 75 : 80);
 }
 
-int highest_zero_stage(Framework framework, bool pipeline) noexcept {
-  switch (framework) {
-    case Framework::textbook: return 3;
-    case Framework::deepspeed: return pipeline ? 1 : 3;
-    case Framework::megatron: return 1;
-    default: return 0;
-  }
-}
-
 bool stack_fits(Framework stack, Framework run) noexcept {
-  return run == Framework::textbook || stack == run || (is_torch(stack) && is_torch(run));
+  const FrameworkFacts& facts = facts_of(run);
+  return facts.any_stack || facts_of(stack).family == facts.family;
 }
 
 }  // namespace shardplan::plan

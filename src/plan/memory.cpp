@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/physics/layer_inputs.hpp"
 #include "shardplan/plan/buffers.hpp"
 #include "shardplan/plan/overheads.hpp"
@@ -63,12 +64,13 @@ double update_temporaries(const Run& run, const EstimateWorkspace& w, const Stag
 /// Optimizer steps on one rank need this much more for a moment.
 double step_transient(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept {
   const Training& training = run.training;
-  if (training.framework == Framework::textbook || training.offload.optimizer != OffloadDevice::none) return 0;
+  const StepTransient held = facts_of(training.framework).step;
+  if (held == StepTransient::none || training.offload.optimizer != OffloadDevice::none) return 0;
   const double trained = stage.weights.trained();
   if (trained <= 0 || w.optimizer->form == StateForm::block_coordinate) return 0;
   const double matrix = std::max(stage.weights.dense.step_bytes, stage.weights.expert.step_bytes);
-  if (training.framework == Framework::megatron) return matrix;
-  if (training.framework == Framework::deepspeed) {
+  if (held == StepTransient::matrices) return matrix;
+  if (held == StepTransient::fp32_partition) {
     // The partition's gradient is copied to fp32 unless it is fp32 already.
     const bool copied = w.rule.keeps_gradients && w.rule.gradient_bytes < 4;
     return matrix + (copied ? 4.0 * trained / w.rule.optimizer_shards : 0.0);
@@ -87,16 +89,13 @@ void put(OffloadDevice device, double bytes, Elsewhere& elsewhere) noexcept {
   if (device == OffloadDevice::nvme) elsewhere.nvme += bytes;
 }
 
-/// Host memory that DeepSpeed pins to swap with NVMe (runtime/zero/offload_config.py): five buffers of 1e8 weights in
-/// 16 bit (offload_param), four of a sub-group of the optimizer's fp32 states (offload_optimizer, sub_group_size 1e9).
+/// Host memory that is pinned to swap with NVMe: buffers of weights, and of a sub-group of the optimizer's fp32 states.
 double pinned_buffers(const Run& run, const StateRule& rule, const StateBytes& states) noexcept {
-  if (run.training.framework != Framework::deepspeed) return 0;
-  constexpr double weights = 5 * 1e8 * 2;
-  constexpr double sub_group = 1e9;
+  const OffloadFacts& facts = facts_of(run.training.framework).offload;
   const Offload& offload = run.training.offload;
-  double pinned = offload.parameters == OffloadDevice::nvme ? weights : 0;
+  double pinned = offload.parameters == OffloadDevice::nvme ? facts.pinned_parameters : 0;
   if (offload.optimizer == OffloadDevice::nvme && rule.parameter_bytes > 0) {
-    pinned += 4 * 4 * std::min(sub_group, states.parameters / rule.parameter_bytes);
+    pinned += facts.pinned_states * std::min(facts.sub_group, states.parameters / rule.parameter_bytes);
   }
   return pinned;
 }
@@ -109,9 +108,7 @@ Elsewhere move_states(const Run& run, const StateRule& rule, StateBytes& states)
     const double moved = std::floor(states.optimizer * std::clamp(offload.optimizer_fraction, 0.0, 1.0));
     states.optimizer -= moved;
     put(offload.optimizer, moved, elsewhere);
-    const bool gradients_follow =
-        run.training.framework == Framework::deepspeed || run.training.framework == Framework::fsdp;
-    if (gradients_follow) {
+    if (facts_of(run.training.framework).offload.gradients_follow) {
       put(offload.optimizer, states.gradients, elsewhere);
       states.gradients = 0;
     }
@@ -159,7 +156,7 @@ void fill_activations(const Run& run, const EstimateWorkspace& w, std::size_t ra
 /// FSDP1 hangs its hook on the inputs of frozen units.
 bool retains_inputs(const Run& run) noexcept {
   const Training& training = run.training;
-  const bool frozen_units = training.peft.active() && training.framework == Framework::fsdp &&
+  const bool frozen_units = training.peft.active() && facts_of(training.framework).fsdp == FsdpKind::torch &&
                             run.parallel.fsdp_version == 1 && run.parallel.dense_replicas() > 1;
   return frozen_units && training.stack.memory.retains_frozen_inputs;
 }
@@ -178,7 +175,7 @@ void fill_moments(const RankMemory& memory, StageEstimate& out) noexcept {
 
 void fill_reserved(const Run& run, const EstimateWorkspace& w, const Stage& stage, StageEstimate& out) noexcept {
   const double allocated = static_cast<double>(out.peak().allocated());
-  if (run.training.framework == Framework::textbook) {
+  if (!facts_of(run.training.framework).measures_overheads) {
     out.reserved_bytes = out.reserved_low_bytes = out.reserved_high_bytes = whole(allocated);
     return;
   }
@@ -247,7 +244,7 @@ RankMemory rank_memory(const Run& run, const EstimateWorkspace& w, int rank,
   const Stage& stage = w.stages[static_cast<std::size_t>(rank)];
   RankMemory out;
   RankFacts& facts = out.facts;
-  facts.textbook = training.framework == Framework::textbook;
+  facts.textbook = !facts_of(training.framework).measures_overheads;
   facts.has_head = stage.has_head;
   facts.gradients_from_start = run.microbatches() > 1 || !training.stack.memory.gradients_freed;
   facts.retains_inputs = retains_inputs(run);
@@ -330,7 +327,7 @@ void estimate_memory(const Run& run, const EstimateWorkspace& w, Estimate& out) 
     host += static_cast<double>(e.host_bytes);
     nvme += static_cast<double>(e.nvme_bytes);
   }
-  if (run.training.framework == Framework::dp && run.num_gpus > 1) add_data_parallel_replicas(run, w, out);
+  if (facts_of(run.training.framework).single_process && run.num_gpus > 1) add_data_parallel_replicas(run, w, out);
   conclude_memory(run, host, nvme, ranks, out);
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "shardplan/core/bytes.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 
 namespace shardplan {
 namespace {
@@ -36,19 +37,19 @@ double stream_workspace_bytes(const Gpu& gpu) noexcept { return (gpu.major >= 9 
 }  // namespace
 
 double framework_bytes(const Run& run, const Topology& topology) noexcept {
-  if (run.training.framework == Framework::textbook) return 0;
+  if (!facts_of(run.training.framework).measures_overheads) return 0;
   return cuda_context_bytes + std::min(all_communicators_bytes(topology), nccl_most_bytes);
 }
 
 double workspace_bytes(const Run& run) noexcept {
   const Gpu& gpu = run.cluster.gpu;
-  if (run.training.framework == Framework::textbook || gpu.major == 0) return 0;
+  if (!facts_of(run.training.framework).measures_overheads || gpu.major == 0) return 0;
   return 2 * stream_workspace_bytes(gpu);
 }
 
 std::vector<OverheadDetail> overhead_details(const Run& run, const Topology& topology) {
   std::vector<OverheadDetail> lines;
-  if (run.training.framework == Framework::textbook) return lines;
+  if (!facts_of(run.training.framework).measures_overheads) return lines;
   const auto add = [&lines](std::string_view name, double bytes, bool allocated, std::string_view source) {
     lines.push_back({name, static_cast<std::int64_t>(std::llround(bytes)), allocated, source});
   };

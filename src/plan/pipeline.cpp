@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/physics/layer_inputs.hpp"
 #include "shardplan/plan/data_volumes.hpp"
 #include "shardplan/plan/workspace.hpp"
@@ -86,15 +87,12 @@ void build_pipeline_spec(const Run& run, EstimateWorkspace& w) noexcept {
   w.spec.p2p = 0;
   w.spec.p2p_mode = schedule::P2pMode::overlap;
   if (p > 1) {
-    // Megatron sends 1/t from each tensor rank and gathers inside the node.
-    const bool scatter = run.training.framework == Framework::megatron && !run.parallel.sequence_parallel;
+    const FrameworkFacts& framework = facts_of(run.training.framework);
+    // Each tensor rank sends 1/t, gathered inside the node.
+    const bool scatter = framework.pipeline.scatters_sends && !run.parallel.sequence_parallel;
     const double bytes = boundary_bytes(run) / (scatter ? run.parallel.tensor : 1.0);
     w.spec.p2p = collective_seconds(run.cluster, Collective::send, w.topology.group(GroupKind::pipeline), bytes);
-    // Megatron-LM and DeepSpeed block on the sends of plain 1F1B, GPipe and the naive schedule; schedules with more to
-    // run in between hide them. torch.distributed.pipelining sends asynchronously and waits for what it receives alone.
-    const ScheduleKind kind = run.parallel.schedule;
-    const bool plain = kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::naive || kind == ScheduleKind::gpipe;
-    const bool blocks = plain && run.training.framework != Framework::fsdp;
+    const bool blocks = framework.waits_for_sends(run.parallel.schedule);
     if (blocks || !run.training.overlap.p2p) w.spec.p2p_mode = schedule::P2pMode::exposed;
   }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/physics/optimizers.hpp"
 #include "shardplan/plan/saturate.hpp"
 #include "shardplan/schedule/shape.hpp"
@@ -15,7 +16,6 @@ namespace {
 constexpr std::int64_t default_seq_length = 4096;
 constexpr std::int64_t default_microbatches_per_stage = 4;
 constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
-constexpr std::int64_t megatron_vocab_multiple = 128;
 
 /// Gives a field its default.
 template <class T, class U>
@@ -23,20 +23,16 @@ void fill(const Draft& draft, Field field, T& target, const U& value) {
   if (!draft.given.has(field)) target = value;
 }
 
-GradSync default_grad_sync(Framework framework, int zero_stage, Fsdp fsdp) noexcept {
-  const bool sharded = shards_states(fsdp);
-  switch (framework) {
-    case Framework::fsdp: return GradSync::every;
-    case Framework::megatron: return sharded ? GradSync::every : GradSync::last;
-    case Framework::deepspeed:
-    case Framework::textbook: return zero_stage >= 2 ? GradSync::every : GradSync::last;
-    default: return GradSync::last;
-  }
+/// Sharded gradients are reduced as they come: there is no room for them whole.
+GradSync default_grad_sync(const FrameworkFacts& framework, int zero_stage, Fsdp fsdp) noexcept {
+  const bool every = framework.shards_by_fsdp() || shards_states(fsdp) || zero_stage >= 2;
+  return every ? GradSync::every : GradSync::last;
 }
 
 void resolve_layout(const Draft& draft, Run& run) {
   Parallel& parallel = run.parallel;
   const Training& training = run.training;
+  const FrameworkFacts& framework = facts_of(training.framework);
   if (!draft.given.has(Field::num_gpus)) {
     const std::int64_t gpus = saturating_product({run.cluster.num_nodes, run.cluster.gpus_per_node});
     run.num_gpus = static_cast<int>(std::clamp<std::int64_t>(gpus, 1, most_gpus));
@@ -46,14 +42,12 @@ void resolve_layout(const Draft& draft, Run& run) {
   const std::int64_t replicas = std::max<std::int64_t>(1, run.num_gpus / ranks_of_a_replica);
   fill(draft, Field::data, parallel.data, static_cast<int>(replicas));
   fill(draft, Field::zero_stage, parallel.zero_stage, 0);
-  fill(draft, Field::fsdp, parallel.fsdp, training.framework == Framework::fsdp ? Fsdp::full_shard : Fsdp::none);
-  fill(draft, Field::grad_sync, parallel.grad_sync,
-       default_grad_sync(training.framework, parallel.zero_stage, parallel.fsdp));
+  fill(draft, Field::fsdp, parallel.fsdp, framework.shards_by_fsdp() ? Fsdp::full_shard : Fsdp::none);
+  fill(draft, Field::grad_sync, parallel.grad_sync, default_grad_sync(framework, parallel.zero_stage, parallel.fsdp));
   fill(draft, Field::schedule, parallel.schedule,
        parallel.virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b);
   if (!draft.given.has(Field::sequence_parallel)) {
-    parallel.sequence_parallel =
-        training.framework == Framework::megatron || training.stack.tensor_is_sequence_parallel;
+    parallel.sequence_parallel = framework.sequence_parallel_default || training.stack.tensor_is_sequence_parallel;
   }
   parallel.sequence_parallel = parallel.sequence_parallel && parallel.tensor > 1;
   fill(draft, Field::shard_group, parallel.shard_group, default_shard_group(parallel, run.cluster.gpus_per_node));
@@ -182,7 +176,7 @@ Warnings resolve_states(const Draft& draft, const Parallel& parallel, Training& 
   training.grad_dtype = types.gradient;
   training.master_weights = types.master;
   training.optimizer_state_dtype = types.optimizer_state;
-  const bool torch = training.framework == Framework::ddp || training.framework == Framework::dp;
+  const bool torch = facts_of(training.framework).autocast_over_fp32;
   fill(draft, Field::autocast, training.autocast,
        training.stack.autocast ||
            (torch && !adapters && types.parameter == DType::fp32 && is_16_bit_or_less(training.precision)));
@@ -195,25 +189,24 @@ bool all_usable(const Draft& draft, FieldSet fields) { return !inputs_of(fields,
 
 Framework default_framework(const Draft& draft) noexcept {
   const Parallel& parallel = draft.run.parallel;
-  if (draft.given.has(Field::fsdp) && parallel.fsdp != Fsdp::none) return Framework::fsdp;
-  if (parallel.tensor > 1 || parallel.pipeline > 1 || parallel.context > 1 || parallel.expert > 1) {
-    return Framework::megatron;
-  }
-  return draft.given.has(Field::zero_stage) ? Framework::deepspeed : Framework::ddp;
+  const bool fsdp = draft.given.has(Field::fsdp) && parallel.fsdp != Fsdp::none;
+  const bool splits = parallel.tensor > 1 || parallel.pipeline > 1 || parallel.context > 1 || parallel.expert > 1;
+  return implied_framework(fsdp, splits, draft.given.has(Field::zero_stage));
 }
 
 StateTypes default_state_types(Framework framework, Precision precision, int zero_stage,
                                std::optional<DType> parameter) noexcept {
   constexpr StateTypes all_fp32 = {DType::fp32, DType::fp32, false, DType::fp32};
   if (parameter.value_or(activation_dtype(precision)) == DType::fp32) return all_fp32;
-  const bool torch = framework == Framework::fsdp || framework == Framework::ddp || framework == Framework::dp;
-  if (torch) {
+  const FrameworkFacts& facts = facts_of(framework);
+  if (facts.state_defaults == StateDefaults::stored) {
     // torch.amp and FSDP's mixed precision keep fp32 weights; 16-bit ones are trained as they are.
     return parameter ? StateTypes{*parameter, *parameter, false, *parameter} : all_fp32;
   }
   StateTypes types = {parameter.value_or(activation_dtype(precision)), DType::bf16, true, DType::fp32};
   types.gradient = types.parameter == DType::fp8 ? DType::bf16 : types.parameter;
-  const bool fp32_gradient = framework == Framework::megatron || (framework == Framework::deepspeed && zero_stage == 0);
+  const bool fp32_gradient = facts.fp32_gradients == Fp32Gradients::always ||
+                             (facts.fp32_gradients == Fp32Gradients::stage_zero && zero_stage == 0);
   if (fp32_gradient && types.gradient == DType::bf16) types.gradient = DType::fp32;
   return types;
 }
@@ -256,8 +249,7 @@ Warnings resolve(const Draft& draft, Run& run) {
   resolve_peft(draft, training.peft);
   Warnings warnings = resolve_states(draft, run.parallel, training);
   fill(draft, Field::attention_dropout, training.attention_dropout, training.dropout);
-  fill(draft, Field::vocab_multiple, training.vocab_multiple,
-       training.framework == Framework::megatron ? megatron_vocab_multiple : 1);
+  fill(draft, Field::vocab_multiple, training.vocab_multiple, facts_of(training.framework).vocab_multiple);
   if (run.model.position == Position::learned && run.model.max_position_embeddings == 0) {
     run.model.position_rows = training.seq_length;
   }

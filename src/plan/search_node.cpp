@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "shardplan/core/bytes.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/plan/requirements.hpp"
 #include "shardplan/schedule/closed_form.hpp"
 
@@ -271,7 +272,7 @@ bool NodeSearch::estimate_sharding_memory(const Prepared& prepared) {
   w_.rule = prepared.rule;
   w_.topology = prepared.topology;
   if (rounds_per_unit(run_.training.framework)) build_unit_states(run_, w_);
-  const bool replicated = run_.training.framework == Framework::dp && run_.num_gpus > 1;
+  const bool replicated = facts_of(run_.training.framework).single_process && run_.num_gpus > 1;
   if (replicated) {
     build_stage_states(run_, w_);
     estimate_memory(run_, w_, out_);
@@ -304,7 +305,7 @@ void NodeSearch::time_sharding(const Node& node, const Pipelining& pipelining, c
   // What a step takes beyond its pipeline is not negative.
   if (!wanted(w_.simulated.makespan * rounding, found.headroom_bytes, before, harvest)) return;
   build_stage_states(run_, w_);
-  if (pages_states(w_) || run_.training.framework == Framework::dp) {
+  if (pages_states(w_) || facts_of(run_.training.framework).single_process) {
     estimate_memory(run_, w_, out_);
   } else {
     out_.stages.assign(w_.stages.size(), StageEstimate{});  // of memory, time reads what is paged alone

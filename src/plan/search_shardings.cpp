@@ -4,6 +4,7 @@
 
 #include "search_rules.hpp"
 #include "search_tree.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 
 namespace shardplan::plan {
 
@@ -55,11 +56,11 @@ std::size_t SearchTree::sharding_list(const Grid& grid, bool recomputed) {
 }
 
 std::vector<Sharding> SearchTree::list_shardings(const Grid& grid, bool recomputed) {
-  const Framework framework = run_.training.framework;
+  const FrameworkFacts& framework = facts_of(run_.training.framework);
   const int dense = grid.data * grid.context;
   const int expert = facts_.experts > 0 ? grid.num_gpus / (grid.pipeline * grid.expert * grid.expert_tensor) : 1;
   const bool shared = dense > 1 || expert > 1;
-  const bool torch = framework == Framework::fsdp;
+  const bool torch = framework.shards_by_fsdp();
 
   const bool fsdp_alone = space_.fsdp && !space_.fsdp->empty();
   std::vector<int> stages;
@@ -68,12 +69,12 @@ std::vector<Sharding> SearchTree::list_shardings(const Grid& grid, bool recomput
   } else if (!fsdp_alone && !torch) {
     stages.push_back(0);
     // On ranks that share nothing too: offload and the types of the states go with a stage.
-    for (int stage = 1; stage <= highest_zero_stage(framework, grid.pipeline > 1); ++stage) stages.push_back(stage);
+    for (int stage = 1; stage <= framework.highest_zero_stage(grid.pipeline > 1); ++stage) stages.push_back(stage);
   }
   std::vector<Fsdp> modes;
   if (space_.fsdp) {
     modes = *space_.fsdp;
-  } else if (!space_.zero && (torch || (framework == Framework::megatron && shared))) {
+  } else if (!space_.zero && (torch || (framework.fsdp != FsdpKind::none && shared))) {
     modes = {Fsdp::full_shard};
     if (shared) modes = {Fsdp::full_shard, Fsdp::shard_grad_op, Fsdp::hybrid_shard};
     if (shared && torch) modes.push_back(Fsdp::no_shard);  // elsewhere ZeRO-0 by another name
@@ -106,14 +107,13 @@ std::vector<Sharding> SearchTree::list_shardings(const Grid& grid, bool recomput
   return list;
 }
 
-/// Megatron-LM offloads activations without a pipeline and without recomputation (transformer_config.py), DeepSpeed the
-/// checkpoints of recomputation alone (activation_checkpointing.cpu_checkpointing).
 bool SearchTree::offloads_activations(const Grid& grid, bool recomputed) const noexcept {
-  switch (run_.training.framework) {
-    case Framework::megatron: return grid.pipeline == 1 && !recomputed;
-    case Framework::deepspeed: return recomputed;
-    default: return true;
+  switch (facts_of(run_.training.framework).offload.activations) {
+    case ActivationOffload::one_stage_plain: return grid.pipeline == 1 && !recomputed;
+    case ActivationOffload::checkpoints: return recomputed;
+    case ActivationOffload::free: break;
   }
+  return true;
 }
 
 /// Adds a sharding with each place that its states and the activations can have.
@@ -148,8 +148,7 @@ OverlapPairs SearchTree::overlap_pairs(const Grid& grid, const Sharding& shardin
     if (stated) return value == *stated;
     return matters || value == otherwise;
   };
-  // Megatron-LM overlaps the gathering of weights only beside the reduction of gradients (arguments.py).
-  const bool tied = run_.training.framework == Framework::megatron && gathers;
+  const bool tied = facts_of(run_.training.framework).gathers_beside_reduction && gathers;
   const bool both_stated = space_.overlap_grad_reduce && space_.overlap_param_gather;
   OverlapPairs pairs;
   for (const bool reduce : {true, false}) {

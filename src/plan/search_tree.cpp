@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "search_rules.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/plan/saturate.hpp"
 #include "shardplan/schedule/legality.hpp"
 
@@ -19,10 +20,6 @@ std::vector<int> values_or_divisors(const std::optional<std::vector<int>>& state
   std::vector<int> list = divisors(number);
   list.erase(std::remove_if(list.begin(), list.end(), [&](int value) { return value > most; }), list.end());
   return list;
-}
-
-bool splits_data_only(Framework framework) noexcept {
-  return framework == Framework::ddp || framework == Framework::dp;
 }
 
 /// Chunks that a schedule has by definition; 0: free.
@@ -70,8 +67,8 @@ SearchTree::SearchTree(const Draft& base, const Run& run, const SearchSpace& spa
       }
     }
   }
-  const bool always =
-      training.stack.tensor_is_sequence_parallel || (training.framework == Framework::megatron && facts_.experts > 0);
+  const bool always = training.stack.tensor_is_sequence_parallel ||
+                      (facts_of(training.framework).experts_need_sequence_parallel && facts_.experts > 0);
   split_sequences_ =
       space.sequence_parallel.value_or(always ? std::vector<bool>{true} : std::vector<bool>{true, false});
   list_places();
@@ -97,7 +94,7 @@ const std::vector<bool>& SearchTree::parallel_sequences(const Grid& grid) const 
 }
 
 void SearchTree::add_grids(int num_gpus) {
-  const bool data_only = splits_data_only(run_.training.framework);
+  const bool data_only = facts_of(run_.training.framework).data_only;
   const std::int64_t domain = data_only ? 1 : run_.cluster.scale_up_domain;
   const auto limit = [&](std::int64_t most) { return data_only ? 1 : most; };
   const std::vector<int> one = {1};
@@ -162,7 +159,7 @@ void SearchTree::nodes(std::size_t index, Run& run, std::vector<Node>& list, Rul
   const std::int64_t sequences = training.global_batch_size / grid.data;
   const std::vector<std::int64_t>& batches = micro_batches_[grid.micro_batches];
   if (batches.empty()) return refuse(Rule::batch_multiple, counts);
-  const bool megatron = training.framework == Framework::megatron;
+  const bool needs_sequence = facts_of(training.framework).tensor_overlap_needs_sequence;
   set(grid, run);
   run.parallel.layers_per_chunk.clear();  // what the rules of schedules know of it is asked with the schedules
   set(sharding_lists[grid.shardings].front(), run);
@@ -188,8 +185,7 @@ void SearchTree::nodes(std::size_t index, Run& run, std::vector<Node>& list, Rul
           node.recompute_index = i;
           node.attention = kernel;
           node.sequence_parallel = split;
-          // Megatron-LM overlaps tensor parallel exchanges with sequence parallelism alone (arguments.py).
-          const bool can = grid.tensor > 1 && (split || !megatron);
+          const bool can = grid.tensor > 1 && (split || !needs_sequence);
           node.overlap_tp = space_.overlap_tp.value_or(grid.tensor > 1 ? can : training.overlap.tp);
           node.overlap_tp_values = !space_.overlap_tp && can ? 2 : 1;
           list.push_back(node);
@@ -200,14 +196,13 @@ void SearchTree::nodes(std::size_t index, Run& run, std::vector<Node>& list, Rul
 }
 
 bool SearchTree::p2p_matters(int pipeline, ScheduleKind kind) const noexcept {
-  const bool plain = kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::naive || kind == ScheduleKind::gpipe;
-  return pipeline > 1 && !(plain && run_.training.framework != Framework::fsdp);
+  return pipeline > 1 && !facts_of(run_.training.framework).waits_for_sends(kind);
 }
 
 void SearchTree::pipelinings(const Node& node, std::vector<Pipelining>& list, RuleCounts& counts) const {
   list.clear();
   const Grid& grid = grids[node.grid];
-  const Framework framework = run_.training.framework;
+  const FrameworkFacts& framework = facts_of(run_.training.framework);
   RuleInputs layout = rule_inputs_of_grid(grid);
   layout.micro_batch_size = node.micro_batch_size;
   layout.sequence_parallel = node.sequence_parallel;
@@ -231,7 +226,7 @@ void SearchTree::pipelinings(const Node& node, std::vector<Pipelining>& list, Ru
     Pipelining pipelining;
     pipelining.schedule = kind;
     pipelining.virtual_pipeline = chunks;
-    const bool strict = framework == Framework::megatron && kind == ScheduleKind::interleaved && grid.pipeline == 2;
+    const bool strict = framework.needs_overlapped_sends(kind, grid.pipeline);
     if (space_.overlap_p2p) {
       pipelining.overlap_p2p = *space_.overlap_p2p;
       if (strict && !pipelining.overlap_p2p) return refuse(Rule::interleaved_two, counts);
@@ -260,8 +255,8 @@ void SearchTree::pipelinings(const Node& node, std::vector<Pipelining>& list, Ru
         if (fits_kind || space_.schedule) propose(kind, chunks);
       }
     } else if (fixed > 0) {
-      if (fixed == 1 || framework != Framework::deepspeed) propose(kind, fixed);
-    } else if (framework != Framework::deepspeed) {
+      if (fixed == 1 || framework.pipeline.virtual_stages) propose(kind, fixed);
+    } else if (framework.pipeline.virtual_stages) {
       for (int chunks = 2; std::int64_t{grid.pipeline} * chunks <= layers; ++chunks) {
         const std::int64_t all = std::int64_t{grid.pipeline} * chunks;
         if (layers % all == 0 || (layers + 2) % all == 0) propose(kind, chunks);

@@ -1,6 +1,7 @@
 // Tokens per second, and MFU in the conventions that people quote.
 #include <cmath>
 
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/physics/layer_inputs.hpp"
 #include "shardplan/physics/parameters.hpp"
 #include "shardplan/plan/workspace.hpp"
@@ -67,7 +68,7 @@ TokenFlop token_flop(const Run& run) noexcept {
   flop.causal += head_flop;
   const double vocabulary = static_cast<double>(model.vocab_size);
   flop.padding = head_flop * (static_cast<double>(run.padded_vocab()) / vocabulary - 1);
-  if (model.mtp_layers > 0 && training.framework == Framework::megatron) {
+  if (model.mtp_layers > 0 && facts_of(training.framework).trains_mtp) {
     // Each multi-token-prediction module: one more block, a 2h x h projection, one more pass of the head.
     const LayerKind& last = model.layer(model.layers() - 1);
     OperatorList<double> block;

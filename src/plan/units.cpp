@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/physics/layer_inputs.hpp"
 #include "shardplan/plan/step_rules.hpp"
 
@@ -210,7 +211,7 @@ void build_ends(const Run& run, EstimateWorkspace& w) noexcept {
     end_collective(run, w.topology, CollectiveName::tp_all_reduce, Collective::all_reduce, hidden, 0, 1, ends.head);
   }
 
-  if (model.mtp_layers > 0 && run.training.framework == Framework::megatron) {
+  if (model.mtp_layers > 0 && facts_of(run.training.framework).trains_mtp) {
     // One more block, two norms and the 2h x h projection that joins hidden state and embedding; the head is shared.
     ends.mtp = w.kinds[model.layer_kinds.back()];
     const double times = static_cast<double>(model.mtp_layers);

@@ -7,6 +7,7 @@
 #include "shardplan/core/bytes.hpp"
 #include "shardplan/core/diagnostic.hpp"
 #include "shardplan/core/runtime.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/physics/topology.hpp"
 #include "shardplan/plan/estimate.hpp"
 #include "shardplan/plan/fields.hpp"
@@ -41,17 +42,15 @@ void layout_warnings(const Run& run, const Estimate& estimate, Warnings& warning
 
 /// The flags that would split or shard what every data-parallel rank holds whole, in this run's framework.
 std::string way_to_shard(const Run& run) {
-  const bool pipeline = run.parallel.pipeline > 1;
-  switch (run.training.framework) {
-    case Framework::textbook: return "--zero 3 shards them";
-    case Framework::deepspeed: return pipeline ? "a larger --tp or --pp splits them" : "--zero 3 shards them";
-    case Framework::megatron:
-      return run.parallel.zero_stage > 0
-                 ? "a larger --tp or --pp splits them; --fsdp full_shard --framework megatron shards them "
-                   "(zero_stage 1 keeps them whole, Megatron-FSDP takes its place)"
-                 : "a larger --tp or --pp splits them, --fsdp full_shard --framework megatron shards them";
-    default: return "--fsdp full_shard --framework fsdp shards them";
-  }
+  const FrameworkFacts& facts = facts_of(run.training.framework);
+  if (facts.highest_zero_stage(run.parallel.pipeline > 1) == 3) return "--zero 3 shards them";
+  if (facts.data_only || facts.shards_by_fsdp()) return "--fsdp full_shard --framework fsdp shards them";
+  std::string way = "a larger --tp or --pp splits them";
+  if (facts.fsdp == FsdpKind::none) return way;
+  way += fmt::format("{} --fsdp full_shard --framework {} shards them", run.parallel.zero_stage > 0 ? ";" : ",",
+                     name(run.training.framework));
+  if (run.parallel.zero_stage > 0) way += " (zero_stage 1 keeps them whole, Megatron-FSDP takes its place)";
+  return way;
 }
 
 /// More data parallelism shrinks what it shards. What it does not is said only where that is what stands in the way.
@@ -67,9 +66,11 @@ void replicated_weights(const Run& run, const Estimate& estimate, Warnings& warn
   const bool optimizer = parallel.zero_stage < 1;
   const std::int64_t bytes = parts.parameters + (gradients ? parts.gradients : 0) + (optimizer ? parts.optimizer : 0);
   if (2 * bytes <= estimate.capacity_bytes) return;
+  const FrameworkFacts& framework = facts_of(run.training.framework);
+  const bool by_fsdp = framework.fsdp != FsdpKind::none || framework.data_only;
   const bool alone = bytes + parts.framework > estimate.capacity_bytes;
   warnings.push_back(
-      {"weights_replicated", run.training.framework == Framework::deepspeed ? "/parallel/zero_stage" : "/parallel/fsdp",
+      {"weights_replicated", std::string(name(by_fsdp ? plan::Field::fsdp : plan::Field::zero_stage)),
        fmt::format("{} of stage {} take {:.2f} GiB, {}, and each of {} data-parallel ranks holds them whole: more "
                    "ranks do not shrink them; {}",
                    optimizer   ? "parameters, gradients and optimizer states"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "shardplan/core/bytes.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/plan/validate.hpp"
 #include "shardplan/schedule/shape.hpp"
 
@@ -245,7 +246,7 @@ std::vector<WhyNot> neighbours(const Draft& base, const Layout& best, std::size_
     c.recompute = Recompute{none ? RecomputeMode::full : RecomputeMode::none, 0, 0};
   });
   around.try_change([](Layout& c) { c.sequence_parallel = c.tensor > 1 && !c.sequence_parallel; });
-  const bool torch = base.run.training.framework == Framework::fsdp;
+  const bool torch = facts_of(base.run.training.framework).shards_by_fsdp();
   if (best.fsdp == Fsdp::none || !torch) {
     for (const int stage : {0, 1, 2, 3}) {
       around.try_change([&](Layout& c) {

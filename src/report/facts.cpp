@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/report/number.hpp"
 
 namespace shardplan::report {
@@ -175,7 +176,7 @@ std::string collective_text(Collective op) {
 }
 
 std::string_view stage_word(const Run& run) noexcept {
-  return run.training.framework == Framework::dp ? "GPU" : "stage";
+  return facts_of(run.training.framework).single_process ? "GPU" : "stage";
 }
 
 std::string peak_place(const Run& run, const Estimate& estimate) {

@@ -7,6 +7,7 @@
 
 #include "sections.hpp"
 #include "shardplan/core/runtime.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/report/bar.hpp"
 #include "shardplan/report/number.hpp"
 #include "shardplan/report/table.hpp"
@@ -264,7 +265,7 @@ std::vector<Text> part_lines(const Run& run, const Estimate& estimate, const Est
 std::string StageGroup::label(const Run& run, const Estimate& estimate) const {
   const int from = estimate.stages[first].stage;
   // The last entry of torch.nn.DataParallel stands for every GPU but the first.
-  const bool others = run.training.framework == Framework::dp && last > 0;
+  const bool others = facts_of(run.training.framework).single_process && last > 0;
   const int to = others ? run.num_gpus - 1 : estimate.stages[last].stage;
   return from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "facts.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/physics/optimizers.hpp"
 
 namespace shardplan::report {
@@ -78,7 +79,7 @@ std::string bytes_per_parameter(const Run& run, const Estimate& estimate) {
     terms +=
         fmt::format("{}{} {}", terms.empty() ? "" : " + ", bytes_for_one(run, state, bytes, stage.parameters), words);
   };
-  const bool main_grad = training.framework == Framework::megatron && training.grad_dtype == DType::fp32 &&
+  const bool main_grad = facts_of(training.framework).calls_main_grad && training.grad_dtype == DType::fp32 &&
                          training.param_dtype != DType::fp32;
   add(State::parameters, parts.parameters, name(training.param_dtype));
   add(State::gradients, parts.gradients,

@@ -6,14 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "shardplan/core/framework.hpp"
 #include "shardplan/core/names.hpp"
 
 namespace shardplan {
-
-enum class Framework : std::uint8_t { textbook, megatron, deepspeed, fsdp, ddp, dp };
-template <>
-inline constexpr std::array<std::string_view, 6> names_of<Framework> = {"textbook", "megatron", "deepspeed",
-                                                                        "fsdp",     "ddp",      "dp"};
 
 enum class NormKernel : std::uint8_t { fused, naive };
 template <>

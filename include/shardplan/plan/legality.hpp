@@ -193,15 +193,13 @@ RuleSet broken_training_rules(const ModelFacts& model, const Run& run) noexcept;
 /// torch.distributed.pipelining cuts them for fsdp; 0 where the microbatches cannot be cut.
 int interleaved_group(Framework framework, int pipeline, std::int64_t microbatches) noexcept;
 
-/// Whether a framework offers a schedule for a pipeline of more than one stage.
+/// Whether a framework offers a schedule for a pipeline of more than one stage; to those that have no pipeline at all
+/// the rule does not speak.
 bool has_schedule(Framework framework, ScheduleKind kind) noexcept;
 
 /// Whether an attention kernel runs on a GPU: FlashAttention-2 needs compute capability 8.0, the first one 7.5. Of a
 /// GPU that is not CUDA's nothing is known against it.
 bool runs_attention(const Gpu& gpu, AttentionKernel kernel) noexcept;
-
-/// The highest zero_stage of a framework (with a pipeline of more than one stage).
-int highest_zero_stage(Framework framework, bool pipeline) noexcept;
 
 /// Whether a stack's framework and a run's are of one family: torch's fsdp, ddp and dp are; textbook goes with all.
 bool stack_fits(Framework stack, Framework run) noexcept;

@@ -8,6 +8,7 @@
 #include "shardplan/core/run.hpp"
 #include "shardplan/physics/ends.hpp"
 #include "shardplan/physics/fold.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/physics/optimizer_work.hpp"
 #include "shardplan/physics/optimizers.hpp"
 #include "shardplan/physics/states.hpp"
@@ -138,8 +139,9 @@ double layer_call_seconds(const Run& run, const Topology& topology, const LayerC
 double boundary_bytes(const Run& run) noexcept;
 
 /// Whether chunks' gradients are reduced in the same slot on all ranks (Megatron-LM's align_grad_reduce).
-constexpr bool aligns_reduction(const Run& run) noexcept {
-  return run.training.framework == Framework::megatron && run.parallel.schedule == ScheduleKind::interleaved;
+inline bool aligns_reduction(const Run& run) noexcept {
+  return facts_of(run.training.framework).pipeline.aligns_reduction &&
+         run.parallel.schedule == ScheduleKind::interleaved;
 }
 
 /// When one rank may start to reduce a chunk's gradients as a whole, where the reduction overlaps.

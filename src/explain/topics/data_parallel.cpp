@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "shardplan/physics/collective.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/physics/parameters.hpp"
 #include "shardplan/plan/data_volumes.hpp"
 #include "states.hpp"
@@ -75,7 +76,7 @@ void ddp(Card& c) {
                      "({}) and GPU 0 sums gradients and gathers all logits: it fills first",
                      gb(4 * P.value() +
                         (own ? 2 * static_cast<double>(c.estimate().model.parameters) * (of.frozen > 0 ? 1 : 0) : 0))));
-  if (own && c.run().training.framework != Framework::ddp) {
+  if (own && !facts_of(c.run().training.framework).copies_gradient_buckets) {
     c.remark("this run", fmt::format("{}, {}: the numbers are what DDP would need", name(c.run().training.framework),
                                      sharding(c.run())));
   }
@@ -155,15 +156,13 @@ void bucketing(Card& c) {
                tensors.embedding.empty() ? "" : ", the embedding's", buckets.back() / 1048576,
                2 * buckets.back() / link * 1e3, 2 * parameters * g / link));
   c.remark("order", "buckets fill from the last layer to the first, as backward makes gradients");
-  if (own && run.training.framework != Framework::ddp) {
-    const std::string other = run.training.framework == Framework::megatron
-                                  ? "Megatron-LM closes at max(40e6, 1e6 D) elements by the same rule"
-                              : run.training.framework == Framework::deepspeed
-                                  ? fmt::format("DeepSpeed's reduce_bucket_size is {} elements",
-                                                count(static_cast<double>(run.training.stack.memory.reduce_bucket)))
-                              : run.training.framework == Framework::fsdp
-                                  ? "FSDP reduces a wrapped unit, a layer, at a time"
-                                  : std::string(name(run.training.framework));
+  if (own && !facts_of(run.training.framework).copies_gradient_buckets) {
+    const FrameworkFacts& facts = facts_of(run.training.framework);
+    std::string other(facts.gradient_buckets.empty() ? name(run.training.framework) : facts.gradient_buckets);
+    if (facts.zero_pools) {
+      other = fmt::format("{}'s reduce_bucket_size is {} elements", facts.title,
+                          count(static_cast<double>(run.training.stack.memory.reduce_bucket)));
+    }
     c.remark("this run", fmt::format("{}; the numbers are DDP's for the uncut model", other));
   }
   c.beware("small buckets overlap more, each pays a launch and 2(N-1) hops; one overlaps nothing");
@@ -507,7 +506,7 @@ void infinity(Card& c) {
 void fsdp(Card& c) {
   const bool own = c.stated();
   Run run = c.run();
-  run.training.framework = Framework::fsdp;
+  run.training.framework = implied_framework(true, false, false);
   run.parallel.fsdp = Fsdp::full_shard;
   StateRule rule;
   rule.parameter_bytes = rule.gradient_bytes = 4;
