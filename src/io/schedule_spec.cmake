@@ -1,1 +1,0 @@
-target_sources(shardplan PRIVATE chrome_trace.cpp schedule_spec.cpp)

@@ -1,1 +1,0 @@
-target_sources(shardplan PRIVATE search_json.cpp solve_json.cpp)

@@ -1,1 +1,0 @@
-shardplan_test(io_cluster_file_test cluster_file_test.cpp)

@@ -1,1 +1,0 @@
-shardplan_test(io_estimate_json_test estimate_json_test.cpp)

@@ -1,2 +1,0 @@
-shardplan_test(io_model_config_test
-  model_generic_test.cpp model_modules_test.cpp model_parameters_test.cpp model_problems_test.cpp model_rules_test.cpp)

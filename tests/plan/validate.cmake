@@ -1,2 +1,0 @@
-shardplan_test(plan_validate_test validate_rules_test.cpp warnings_test.cpp)
-shardplan_test(plan_detail_test detail_test.cpp requirements_test.cpp)
