@@ -15,7 +15,7 @@ void model_states(Card& c) {
   const StateSums<Sym> sums =
       states_of(rule, width_symbols(c, rule), own ? *c.workspace().optimizer : adam(), elements, shared_by(1.0));
   const Sym total = sums.parameters + sums.gradients + sums.optimizer;
-  if (!own) c.numbers("the notes' 7B");
+  if (!own) c.numbers("7B");
   const double P = elements.trained.value();
   c.title("memory of a model's states, before anything is sharded");
   c.collected(total, "B", gb(total.value()),

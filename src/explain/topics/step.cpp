@@ -241,7 +241,7 @@ void gpu_count(Card& c) {
                                            states.value() / std::max(1.0, elements.trained.value())));
   c.remark("states", fmt::format("{}: weights {}, gradients {}, optimizer {}{}", gb(states.value()),
                                  gb(sums.parameters.value()), gb(sums.gradients.value()), gb(sums.optimizer.value()),
-                                 own ? "" : "; the notes' 70e9: 140 + 140 + 840 = 1120 GB"));
+                                 own ? "" : "; 70e9: 140 + 140 + 840 = 1120 GB"));
   const Parallel& parallel = run.parallel;
   c.remark("this run",
            fmt::format("{} GPU{}, TP{} PP{} DP{}: {} of {} at the peak, {} tokens/s, 10^12 tokens in {:.0f} days",

@@ -23,7 +23,7 @@ TensorSizes tensor_sizes(const Model& model, const Peft& peft);
 /// compute_bucket_assignment_by_size; distributed.py, _DEFAULT_FIRST_BUCKET_BYTES). Bytes of each.
 std::vector<double> ddp_buckets(const TensorSizes& tensors, double bytes_per_element, double cap);
 
-/// LLaMA-7B, the notes' "7B".
+/// LLaMA-7B.
 Model llama_7b();
 
 }  // namespace shardplan::explain

@@ -1,4 +1,4 @@
-// The cards, one function each, grouped as the notes on training infrastructure are.
+// The cards, one function each.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,6 +20,7 @@ inline std::string gib(double bytes, int digits = 2) {
   if (rounded >= 10000) return fmt::format("{} GiB", fmt::group_digits(std::llround(rounded)));
   return fmt::format("{:.{}f} GiB", rounded, digits);
 }
+inline std::string mib(double bytes) { return fmt::format("{:.4g} MiB", bytes / shardplan::mib); }
 /// 7e9 as people write it; other numbers with commas.
 inline std::string short_number(double value) {
   for (const int power : {12, 9, 6}) {
@@ -40,6 +41,11 @@ inline std::string rate_text(double rate) {
 /// Ranks of a pipeline that hold each stage's weights: DualPipe's two directions have their own.
 inline double copies_of_stages(const Run& run) {
   return run.parallel.pipeline > 1 && run.parallel.schedule == ScheduleKind::dualpipe ? 2 : 1;
+}
+
+/// Says where a card's numbers are not the run's.
+inline void example_where(Card& c, bool missing, std::string text) {
+  if (c.stated() && missing) c.remark("this run", std::move(text));
 }
 
 // Memory.
