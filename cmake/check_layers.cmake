@@ -4,7 +4,7 @@
 #   - core, physics and schedule use the standard library only (fmt from plan on);
 #   - includes are written from the include folder or name a file beside the source, never "../".
 cmake_minimum_required(VERSION 3.25)
-set(LAYERS core physics schedule plan explain io report catalog apps)
+set(LAYERS core physics schedule plan explain io advise report catalog apps)
 set(JSON_LAYERS io catalog apps)
 set(STANDARD_ONLY_LAYERS core physics schedule)
 

@@ -9,13 +9,14 @@
 #include "check_files.hpp"
 #include "command.hpp"
 #include "explained.hpp"
-#include "fixes.hpp"
 #include "overrides.hpp"
+#include "shardplan/advise/fixes.hpp"
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/check_json.hpp"
 #include "shardplan/io/run_file.hpp"
 #include "shardplan/plan/check.hpp"
 #include "shardplan/plan/workspace.hpp"
+#include "shardplan/report/advice_text.hpp"
 #include "shardplan/report/check_machine.hpp"
 #include "shardplan/report/check_text.hpp"
 #include "shardplan/report/number.hpp"
@@ -89,12 +90,13 @@ class Checker {
     checked.figures = plan::figures_of(estimate_);
     if (!estimate_.fits) checked.over = report::over_text(read.run, estimate_, units_);
     if (checked.status != CheckStatus::fail || !fixes_) return;
-    FoundFix found =
-        cheapest_fix(read.draft, read.run, estimate_, verdicts, units_, catalog::builtin_catalog(), workspace_);
+    const advise::FoundFix found =
+        advise::cheapest_fix(read.draft, read.run, estimate_, verdicts, catalog::builtin_catalog(), workspace_);
     if (found.fix) {
-      checked.fix = std::move(found.fix->flags);
-      const std::string other = gives_way(checked.fix, overrides_);
-      checked.fix_effect = other.empty() ? found.fix->effect : fmt::format("for {}; {}", other, found.fix->effect);
+      checked.fix = plan::flags_of(found.fix->change);
+      const std::string effect = report::fix_effect(*found.fix, estimate_, verdicts, units_);
+      const std::string other = advise::gives_way(found.fix->change, overrides_);
+      checked.fix_effect = other.empty() ? effect : fmt::format("for {}; {}", other, effect);
     } else if (found.left_out > 0) {
       notes_.push_back(fmt::format("{}: {} more change{} not tried: a step of {} microbatches is long to simulate",
                                    checked.path, found.left_out, found.left_out == 1 ? " was" : "s were",

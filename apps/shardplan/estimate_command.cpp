@@ -7,10 +7,11 @@
 #include "command.hpp"
 #include "explained.hpp"
 #include "measured.hpp"
-#include "next_actions.hpp"
 #include "run_input.hpp"
+#include "shardplan/advise/next_actions.hpp"
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/estimate_json.hpp"
+#include "shardplan/report/advice_text.hpp"
 #include "shardplan/report/estimate_text.hpp"
 #include "shardplan/report/number.hpp"
 
@@ -104,9 +105,8 @@ Outcome run_estimate(const Arguments& arguments, const OutputStyle& style) {
   if (style.detail) options.operators = &detail;
   for (const plan::Field field : plan::defaults_taken(read.draft)) options.defaults.emplace_back(name(field));
   if (!style.quiet) {
-    std::size_t left_out = 0;
-    options.actions =
-        next_actions(read.draft, read.run, result, style.page.units, catalog::builtin_catalog(), &left_out);
+    const auto [actions, left_out] = advise::next_actions(read.draft, read.run, result, catalog::builtin_catalog());
+    options.actions = report::actions_of(actions, read.run, result, style.page.units);
     if (left_out > 0) {
       outcome.notes.push_back(fmt::format("{} more change{} not tried: a step of {} microbatches is long to simulate",
                                           left_out, left_out == 1 ? " was" : "s were",

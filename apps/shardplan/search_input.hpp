@@ -7,6 +7,7 @@
 
 #include "command.hpp"
 #include "shardplan/io/run_file.hpp"
+#include "shardplan/plan/change.hpp"
 #include "shardplan/plan/search_space.hpp"
 
 namespace shardplan::cli {
@@ -34,13 +35,10 @@ io::Override set_to(plan::Field field, std::string value);
 /// An input read once more, with further overrides.
 io::ReadRun read_with(const io::RunInput& input, const std::vector<io::Override>& more);
 
-/// A layout as overrides of SearchInput::input.
-std::vector<io::Override> overrides_of(const Layout& layout, const plan::Draft& base);
+/// A change as overrides of SearchInput::input.
+std::vector<io::Override> overrides_of(const plan::Change& change);
 
 /// The run with one layout: legal, with its run file in `run_json`.
 io::ReadRun read_layout(const SearchInput& input, const Layout& layout);
-
-/// "8", "full:4", {"modules":["core_attn"]}: JSON of training.recompute.
-std::string recompute_json(const Recompute& recompute);
 
 }  // namespace shardplan::cli

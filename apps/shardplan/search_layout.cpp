@@ -8,6 +8,7 @@
 
 #include "search_input.hpp"
 #include "shardplan/catalog/catalog.hpp"
+#include "shardplan/plan/change.hpp"
 #include "shardplan/plan/why_not.hpp"
 
 namespace shardplan::cli {
@@ -22,81 +23,14 @@ io::ReadRun read_with(const io::RunInput& input, const std::vector<io::Override>
   return io::read_run(changed, catalog::builtin_catalog());
 }
 
-std::string recompute_json(const Recompute& recompute) {
-  if (recompute.mode != RecomputeMode::modules) return plan::recompute_words(recompute);
-  std::vector<std::string> modules;
-  for (std::size_t i = 0; i < recompute_module_names.size(); ++i) {
-    if ((recompute.modules & (1U << i)) != 0) modules.push_back(fmt::format("\"{}\"", recompute_module_names[i]));
-  }
-  return fmt::format("{{\"modules\":[{}]}}", fmt::join(modules, ","));
-}
-
-std::vector<io::Override> overrides_of(const Layout& layout, const plan::Draft& base) {
+std::vector<io::Override> overrides_of(const plan::Change& change) {
   std::vector<io::Override> list;
-  const auto integer = [&](Field field, std::int64_t value) { list.push_back(set_to(field, std::to_string(value))); };
-  const auto truth = [&](Field field, bool value) { list.push_back(set_to(field, value ? "true" : "false")); };
-  const auto word = [&](Field field, std::string_view value) { list.push_back(set_to(field, std::string(value))); };
-  integer(Field::num_gpus, layout.num_gpus);
-  integer(Field::tensor, layout.tensor);
-  integer(Field::pipeline, layout.pipeline);
-  integer(Field::virtual_pipeline, layout.virtual_pipeline);
-  integer(Field::context, layout.context);
-  if (base.run.model.has_experts()) {
-    integer(Field::expert, layout.expert);
-    integer(Field::expert_tensor, layout.expert_tensor);
-  } else {
-    word(Field::expert, "null");
-    word(Field::expert_tensor, "null");
-  }
-  word(Field::data, "null");
-  if (layout.tensor > 1) {
-    truth(Field::sequence_parallel, layout.sequence_parallel);
-  } else {
-    word(Field::sequence_parallel, "null");
-  }
-  if (layout.fsdp == Fsdp::none) {
-    word(Field::fsdp, "null");
-    integer(Field::zero_stage, layout.zero_stage);
-  } else {
-    word(Field::zero_stage, "null");
-    word(Field::fsdp, name(layout.fsdp));
-  }
-  if (layout.shard_group > 0) {
-    integer(Field::shard_group, layout.shard_group);
-  } else if (!base.run.parallel.hpz) {
-    word(Field::shard_group, "null");
-  }
-  word(Field::schedule, name(layout.schedule));
-  const std::int64_t chunks = std::int64_t{layout.pipeline} * layout.virtual_pipeline;
-  if (!base.given.has(Field::layers_per_stage) && base.run.model.layers() % chunks != 0) {
-    std::vector<int> layers;
-    plan::layers_of_chunks(base.run.model.layers(), layout.pipeline, layout.virtual_pipeline, layers);
-    word(Field::layers_per_stage, fmt::format("[{}]", fmt::join(layers, ",")));
-  }
-  integer(Field::micro_batch_size, layout.micro_batch_size);
-  word(Field::recompute, recompute_json(layout.recompute));
-  word(Field::attention, name(layout.attention));
-  const std::array offload = {std::pair{Field::offload_optimizer, layout.offload_optimizer},
-                              std::pair{Field::offload_parameters, layout.offload_parameters},
-                              std::pair{Field::offload_activations, layout.offload_activations}};
-  const bool none =
-      std::all_of(offload.begin(), offload.end(), [](const auto& part) { return part.second == OffloadDevice::none; });
-  if (none) {
-    word(Field::offload, "null");
-  } else {
-    for (const auto& [field, device] : offload) {
-      word(field, device == OffloadDevice::none ? std::string_view("null") : name(device));
-    }
-  }
-  truth(Field::overlap_grad_reduce, layout.overlap_grad_reduce);
-  truth(Field::overlap_param_gather, layout.overlap_param_gather);
-  truth(Field::overlap_tp, layout.overlap_tp);
-  truth(Field::overlap_p2p, layout.overlap_p2p);
+  for (const plan::FieldValue& value : change.values) list.push_back(set_to(value.field, value.value));
   return list;
 }
 
 io::ReadRun read_layout(const SearchInput& input, const Layout& layout) {
-  std::vector<io::Override> more = overrides_of(layout, input.base);
+  std::vector<io::Override> more = overrides_of(plan::statement_of(layout, input.base));
   // A path that the run file states is one from its own folder; the new file may lie elsewhere.
   constexpr std::array fields = {std::pair{Field::model, io::CatalogKind::models},
                                  std::pair{Field::cluster, io::CatalogKind::clusters}};

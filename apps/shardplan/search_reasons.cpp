@@ -12,6 +12,7 @@
 #include "ranges.hpp"
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/suggest.hpp"
+#include "shardplan/plan/change.hpp"
 
 namespace shardplan::cli {
 namespace {
@@ -52,7 +53,7 @@ bool names_field(const std::vector<io::Override>& fields, Field field) {
 /// The best layout's run file with fields changed. What only fitted the best layout's chunks follows anew.
 io::ReadRun read_changed(const SearchInput& input, const Layout& best, const std::vector<io::Override>& fields) {
   io::RunInput changed = input.input;
-  for (const io::Override& one : overrides_of(best, input.base)) changed.overrides.push_back(one);
+  for (const io::Override& one : overrides_of(plan::statement_of(best, input.base))) changed.overrides.push_back(one);
   const auto follow = [&](Field field) { changed.overrides.push_back({std::string(name(field)), "null", ""}); };
   const bool chunks = names_field(fields, Field::pipeline) || names_field(fields, Field::virtual_pipeline);
   if (chunks && !input.base.given.has(Field::layers_per_stage)) follow(Field::layers_per_stage);
@@ -130,7 +131,7 @@ Result<plan::WhyNot> asked_why_not(const SearchInput& input, const plan::SearchO
     if (other) {
       plan::SearchRow row = plan::row_of(input.base, *other);
       const std::string change = fmt::format("{} (the best of its {} layouts: {})", text, found.counts.layouts,
-                                             plan::flags_between(best.found.layout, row.found.layout));
+                                             plan::flags_of(plan::change_between(best.found.layout, row.found.layout)));
       result.value = plan::why_not(best.run, best.estimate, std::move(row.run), std::move(row.estimate), change);
       return result;
     }
@@ -245,7 +246,7 @@ std::string use_line(const Arguments& arguments, const SearchInput& input, const
   const Layout from = start ? layout_of(start->run) : Layout{};
   Layout first = from;
   first.num_gpus = layout.num_gpus;
-  const std::string flags = plan::flags_between(first, layout);
+  const std::string flags = plan::flags_of(plan::change_between(first, layout));
   add(flags);
   if (layout.virtual_pipeline != from.virtual_pipeline && given.has(Field::schedule) &&
       flags.find("--schedule") == std::string::npos) {
@@ -262,7 +263,7 @@ std::string use_line(const Arguments& arguments, const SearchInput& input, const
   }
   // Defaults follow from what is stated: what they made of the line otherwise is stated too.
   if (const std::optional<io::ReadRun> read = read_words(words, input)) {
-    add(plan::flags_between(layout_of(read->run), layout));
+    add(plan::flags_of(plan::change_between(layout_of(read->run), layout)));
   }
   std::string line = "shardplan estimate";
   for (const std::string& word : words) line += " " + quoted(word);

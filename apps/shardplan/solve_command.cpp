@@ -12,9 +12,9 @@
 #include "command_line.hpp"
 #include "explained.hpp"
 #include "interrupt.hpp"
-#include "next_actions.hpp"
 #include "overrides.hpp"
 #include "run_input.hpp"
+#include "shardplan/advise/next_actions.hpp"
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/run_file.hpp"
 #include "shardplan/io/solve_json.hpp"
@@ -139,16 +139,16 @@ std::optional<plan::Otherwise> solve_otherwise(io::RunInput input, const std::st
 
 /// Changes worth knowing beside the answer: what recomputation gained, or with what a value holds where none does.
 std::vector<plan::Otherwise> otherwise_of(const io::RunInput& input, const plan::SolveAnswer& answer,
-                                          const plan::Draft& draft, const Arguments& arguments, report::Units units) {
+                                          const plan::Draft& draft, const Arguments& arguments) {
   std::vector<plan::Otherwise> list;
   if (answer.solution.value) {
     if (answer.run.training.recompute.mode == RecomputeMode::none || !answer.largest) return list;
     if (auto other = solve_otherwise(input, "--recompute none", arguments)) list.push_back(std::move(*other));
     return list;
   }
-  for (const report::Action& action :
-       next_actions(draft, answer.run, answer.estimate, units, catalog::builtin_catalog())) {
-    std::optional<plan::Otherwise> other = solve_otherwise(input, action.flags, arguments);
+  for (const advise::NextAction& action :
+       advise::next_actions(draft, answer.run, answer.estimate, catalog::builtin_catalog()).list) {
+    std::optional<plan::Otherwise> other = solve_otherwise(input, plan::flags_of(action.tried.change), arguments);
     if (other && other->value) list.push_back(std::move(*other));
   }
   return list;
@@ -282,7 +282,7 @@ Outcome run_solve(const Arguments& arguments, const OutputStyle& style) {
                      [](const std::string& note) { return note.find("since solve") != std::string::npos; }),
       outcome.notes.end());
   if (!style.quiet && !arguments.has("explain")) {
-    answer.otherwise = otherwise_of(input.value, answer, read.draft, arguments, style.page.units);
+    answer.otherwise = otherwise_of(input.value, answer, read.draft, arguments);
   }
   outcome.status = answer.solution.value ? exit_ok : exit_nothing_fits;
   if (const std::optional<std::string_view> term = arguments.value("explain")) {

@@ -10,6 +10,7 @@
 #include "section_reader.hpp"
 #include "shardplan/io/suggest.hpp"
 #include "shardplan/physics/optimizers.hpp"
+#include "shardplan/plan/change.hpp"
 
 namespace shardplan::io {
 namespace {
@@ -17,29 +18,6 @@ namespace {
 using plan::Field;
 
 using plan::largest_degree;
-using plan::most_layers;
-
-/// The number behind "full:" or the like; nothing when the text is not that.
-std::optional<int> count_after(std::string_view text, std::string_view prefix) {
-  if (text.substr(0, prefix.size()) != prefix || text.size() == prefix.size()) return std::nullopt;
-  int count = 0;
-  for (const char c : text.substr(prefix.size())) {
-    if (c < '0' || c > '9' || count > most_layers) return std::nullopt;
-    count = 10 * count + (c - '0');
-  }
-  if (count < 1 || count > most_layers) return std::nullopt;
-  return count;
-}
-
-std::optional<Recompute> parse_recompute(std::string_view text) {
-  if (text == "none") return Recompute{};
-  if (text == "selective") return Recompute{RecomputeMode::selective, 0, 0};
-  if (text == "full") return Recompute{RecomputeMode::full, 0, 0};
-  if (text == "ops") return Recompute{RecomputeMode::ops, 0, 0};
-  if (const auto n = count_after(text, "full:")) return Recompute{RecomputeMode::first_n, *n, 0};
-  if (const auto k = count_after(text, "every:")) return Recompute{RecomputeMode::every_k, *k, 0};
-  return std::nullopt;
-}
 
 /// {"modules": [...]}
 std::optional<Recompute> read_modules(const nlohmann::json& value, SectionReader& section) {
@@ -75,7 +53,7 @@ void read_recompute(SectionReader& section) {
   if (value->is_object()) {
     recompute = read_modules(*value, section);
   } else {
-    if (value->is_string()) recompute = parse_recompute(value->get_ref<const std::string&>());
+    if (value->is_string()) recompute = plan::parse_recompute(value->get_ref<const std::string&>());
     if (!recompute) {
       const std::string text = value->is_string() ? value->get<std::string>() : std::string();
       section.problem(Field::recompute,
@@ -95,13 +73,13 @@ void read_loss(SectionReader& section) {
   std::optional<LossKind> loss = parse_name<LossKind>(text);
   if (loss == LossKind::chunked) loss.reset();  // needs its number
   constexpr std::string_view chunked = "chunked:";
-  if (const auto chunks = count_after(text, chunked)) {
+  if (const auto chunks = plan::count_after(text, chunked)) {
     loss = LossKind::chunked;
     training.loss_chunks = *chunks;
   }
   if (!loss && text.substr(0, chunked.size()) == chunked) {
-    section.problem(Field::loss,
-                    fmt::format("{}: N of chunked:N is a whole number from 1 to {}", quoted(*value), most_layers));
+    section.problem(Field::loss, fmt::format("{}: N of chunked:N is a whole number from 1 to {}", quoted(*value),
+                                             plan::most_layers));
   } else if (!loss) {
     std::vector<std::string_view> names(names_of<LossKind>.begin(), names_of<LossKind>.end());
     for (std::string_view& name : names) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "json_writer.hpp"
+#include "shardplan/plan/change.hpp"
 #include "shardplan/version.hpp"
 
 namespace shardplan::io {

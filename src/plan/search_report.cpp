@@ -3,6 +3,8 @@
 #include <functional>
 #include <utility>
 
+#include "shardplan/plan/change.hpp"
+
 namespace shardplan::plan {
 
 SearchRow row_of(const Draft& base, const Found& found) {
@@ -51,7 +53,7 @@ std::vector<Sensitivity> sensitivity_of(const Draft& base, const Run& run, const
     one.what = part.what;
     one.step_s = result.best.front().step_s;
     one.gain = cost(best) / cost(result.best.front()) - 1;
-    one.layout = flags_between(best.layout, result.best.front().layout);
+    one.layout = flags_of(change_between(best.layout, result.best.front().layout));
     list.push_back(std::move(one));
   }
   return list;

@@ -8,6 +8,7 @@
 
 #include "shardplan/core/bytes.hpp"
 #include "shardplan/physics/frameworks/facts.hpp"
+#include "shardplan/plan/change.hpp"
 #include "shardplan/plan/validate.hpp"
 #include "shardplan/schedule/shape.hpp"
 
@@ -84,7 +85,8 @@ class Neighbourhood {
     if (broken_rules(draft, run).any()) return;
     Estimate estimate;
     shardplan::estimate(run, estimate);
-    found_.push_back(why_not(run_, estimate_, std::move(run), std::move(estimate), flags_between(best_, other)));
+    found_.push_back(
+        why_not(run_, estimate_, std::move(run), std::move(estimate), flags_of(change_between(best_, other))));
   }
 
   const Layout& best() const noexcept { return best_; }
@@ -105,78 +107,6 @@ void set_chunks(Layout& layout, int chunks) {
 }
 
 }  // namespace
-
-std::string recompute_words(const Recompute& recompute) {
-  switch (recompute.mode) {
-    case RecomputeMode::none: return "none";
-    case RecomputeMode::selective: return "selective";
-    case RecomputeMode::full: return "full";
-    case RecomputeMode::ops: return "ops";
-    case RecomputeMode::first_n: return fmt::format("full:{}", recompute.n);
-    case RecomputeMode::every_k: return fmt::format("every:{}", recompute.n);
-    case RecomputeMode::modules: break;
-  }
-  std::string words;
-  for (std::size_t i = 0; i < recompute_module_names.size(); ++i) {
-    if ((recompute.modules & (1U << i)) == 0) continue;
-    words += (words.empty() ? "" : "+") + std::string(recompute_module_names[i]);
-  }
-  return words;
-}
-
-std::string flags_between(const Layout& from, const Layout& to) {
-  std::string flags;
-  const auto add = [&](std::string_view flag, const auto& value) {
-    flags += fmt::format("{}{} {}", flags.empty() ? "" : " ", flag, value);
-  };
-  const auto field = [&](std::string_view pointer, bool value) {
-    flags += fmt::format("{}--set {}={}", flags.empty() ? "" : " ", pointer, value);
-  };
-  if (from.num_gpus != to.num_gpus) add("--gpus", to.num_gpus);
-  if (from.tensor != to.tensor) add("--tp", to.tensor);
-  if (from.pipeline != to.pipeline) add("--pp", to.pipeline);
-  if (from.virtual_pipeline != to.virtual_pipeline) add("--vpp", to.virtual_pipeline);
-  if (from.context != to.context) add("--cp", to.context);
-  if (data_parallel(from) != data_parallel(to)) add("--dp", data_parallel(to));
-  if (from.expert != to.expert) add("--ep", to.expert);
-  if (from.expert_tensor != to.expert_tensor) add("--etp", to.expert_tensor);
-  if (from.micro_batch_size != to.micro_batch_size) add("--mbs", to.micro_batch_size);
-  // A schedule that its chunks give by default moves with them; any other was stated, and stays.
-  const auto by_default = [](const Layout& c) {
-    return c.schedule == (c.virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b);
-  };
-  const bool schedule_follows = from.virtual_pipeline != to.virtual_pipeline && by_default(from) && by_default(to);
-  if (from.schedule != to.schedule && !schedule_follows) add("--schedule", name(to.schedule));
-  if (to.fsdp == Fsdp::none && (from.zero_stage != to.zero_stage || from.fsdp != to.fsdp)) add("--zero", to.zero_stage);
-  if (to.fsdp != Fsdp::none && from.fsdp != to.fsdp) add("--fsdp", name(to.fsdp));
-  if (to.shard_group > 0 && from.shard_group != to.shard_group) {
-    flags += fmt::format("{}--set parallel.shard_group={}", flags.empty() ? "" : " ", to.shard_group);
-  }
-  if (recompute_words(from.recompute) != recompute_words(to.recompute)) {
-    add("--recompute", recompute_words(to.recompute));
-  }
-  if (from.attention != to.attention) add("--attention", name(to.attention));
-  if (from.sequence_parallel != to.sequence_parallel && to.tensor > 1) {
-    flags += fmt::format("{}--{}", flags.empty() ? "" : " ", to.sequence_parallel ? "sp" : "no-sp");
-  }
-  const auto place = [&](std::string_view part, OffloadDevice before, OffloadDevice after) {
-    if (before == after) return;
-    flags += fmt::format("{}--set training.offload.{}={}", flags.empty() ? "" : " ", part,
-                         after == OffloadDevice::none ? std::string_view("null") : name(after));
-  };
-  place("optimizer", from.offload_optimizer, to.offload_optimizer);
-  place("parameters", from.offload_parameters, to.offload_parameters);
-  place("activations", from.offload_activations, to.offload_activations);
-  if (from.overlap_grad_reduce != to.overlap_grad_reduce) {
-    field("training.overlap.grad_reduce", to.overlap_grad_reduce);
-  }
-  if (from.overlap_param_gather != to.overlap_param_gather) {
-    field("training.overlap.param_gather", to.overlap_param_gather);
-  }
-  if (from.overlap_tp != to.overlap_tp) field("training.overlap.tp", to.overlap_tp);
-  if (from.overlap_p2p != to.overlap_p2p) field("training.overlap.p2p", to.overlap_p2p);
-  return flags;
-}
 
 WhyNot why_not(const Run& best_run, const Estimate& best, Run other_run, Estimate other, std::string change) {
   WhyNot why;

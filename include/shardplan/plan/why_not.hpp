@@ -40,10 +40,4 @@ WhyNot why_not(const Run& best_run, const Estimate& best, Run other_run, Estimat
 /// first, then by step time. A degree's data follows.
 std::vector<WhyNot> neighbours(const Draft& base, const Layout& best, std::size_t most);
 
-/// What differs between two layouts, as flags: "--tp 2 --dp 16". Empty where nothing does.
-std::string flags_between(const Layout& from, const Layout& to);
-
-/// "full:4", "core_attn+mlp", "none".
-std::string recompute_words(const Recompute& recompute);
-
 }  // namespace shardplan::plan

@@ -1,5 +1,5 @@
 // Every change that is offered does what it says when its flags are pasted.
-#include "next_actions.hpp"
+#include "shardplan/advise/next_actions.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,6 +10,7 @@
 #include "command_line.hpp"
 #include "run_input.hpp"
 #include "shardplan/catalog/catalog.hpp"
+#include "shardplan/report/advice_text.hpp"
 #include "shardplan/report/number.hpp"
 #include "support/catch.hpp"
 
@@ -70,12 +71,10 @@ Estimated estimate_of(const std::string& path, const std::string& flags) {
 }
 
 std::vector<Action> actions_of(const Estimated& now) {
-  std::size_t left_out = 1;
-  const auto actions =
-      shardplan::cli::next_actions(now.read.draft, now.read.run, now.estimate, shardplan::report::Units::gib,
-                                   shardplan::catalog::builtin_catalog(), &left_out);
+  const auto [actions, left_out] = shardplan::advise::next_actions(now.read.draft, now.read.run, now.estimate,
+                                                                   shardplan::catalog::builtin_catalog());
   CHECK(left_out == 0);
-  return actions;
+  return shardplan::report::actions_of(actions, now.read.run, now.estimate, shardplan::report::Units::gib);
 }
 
 bool is_tight(const Estimated& run) {

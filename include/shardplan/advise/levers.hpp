@@ -1,28 +1,22 @@
-// Changes of a run that may help it: each as flags to paste and as the run's new statement.
+// Changes of a run that may help it: which ones are worth a try. None is estimated here, and some may not be legal.
 #pragma once
 
-#include <string>
+#include <string_view>
 #include <vector>
 
-#include "levers.hpp"
-#include "shardplan/io/catalog_source.hpp"
+#include "shardplan/plan/change.hpp"
 #include "shardplan/plan/resolve.hpp"
 
-namespace shardplan::cli {
+namespace shardplan::advise {
 
-/// One change as flags, and what it makes of the statement of the run.
-struct Change {
-  std::string flags;
-  std::string reason;
-  plan::Draft draft;
+/// A change and, in a few words, why it may help; no words where that is plain.
+struct Lever {
+  plan::Change change;
+  std::string_view reason;
 };
 
-/// Applies levers to a statement. Where they move a framework that nobody stated, the flags and the reason say so: what
-/// is gained may then be the framework's doing. `change` is overwritten, its memory used again.
-void change_of(const plan::Draft& draft, const std::vector<const Lever*>& levers, const io::CatalogSource& catalog,
-               Change& change);
-
 /// Single steps from a run: for one that fits those that may be faster, for one that does not those that free memory.
+/// `draft` is what was stated, `run` its resolution.
 std::vector<Lever> single_levers(const plan::Draft& draft, const Run& run, bool fits);
 
 /// The same fields further than the next step: other degrees, micro-batches, counts of recomputed layers.
@@ -38,4 +32,7 @@ PairedLevers paired_levers(const plan::Draft& draft, const Run& run);
 /// Sets of levers to try at more GPUs, the mildest first; the first is empty.
 std::vector<std::vector<Lever>> lever_ladder(const plan::Draft& draft, const Run& run);
 
-}  // namespace shardplan::cli
+/// More GPUs with the layout of a replica as it is.
+Lever more_gpus(int num_gpus);
+
+}  // namespace shardplan::advise

@@ -1,19 +1,21 @@
 // Changes of one run, each tried: what its estimate would be.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "changes.hpp"
+#include "shardplan/advise/levers.hpp"
 #include "shardplan/io/catalog_source.hpp"
 #include "shardplan/plan/estimate.hpp"
+#include "shardplan/plan/legality.hpp"
 #include "shardplan/plan/requirements.hpp"
 #include "shardplan/plan/resolve.hpp"
 #include "shardplan/plan/workspace.hpp"
 
-namespace shardplan::cli {
+namespace shardplan::advise {
 
 /// What a run lacks, in bytes; 0 or less where it has enough. One of the host or the NVMe is of a whole node.
 struct Shortage {
@@ -27,13 +29,12 @@ struct Shortage {
     return {std::max<std::int64_t>(gpu, 0), std::max<std::int64_t>(host, 0) + std::max<std::int64_t>(nvme, 0)};
   }
 };
-
 Shortage shortage_of(const Run& run, const Estimate& estimate);
 
-/// A legal change and its estimate, as far as the choice needs it.
+/// A legal change and its estimate, as far as a choice among changes needs it.
 struct Tried {
-  std::string flags;
-  std::string reason;
+  plan::Change change;  ///< with the framework that it moves, where nobody stated one
+  std::string reason;   ///< why it helps; may be empty
   bool fits = false;
   bool roomy = false;                   ///< fits with 2% of the card to spare
   bool tight = false;                   ///< warning tight_memory
@@ -57,15 +58,43 @@ bool is_tight(const Run& run, const Estimate& estimate);
 /// Sequences times tokens of a step.
 std::int64_t step_tokens(const Run& run);
 
+/// The framework that holds when none was stated may rest on what was changed, and with it the stack's constants.
+/// Returns whether it did.
+bool follow_framework(plan::Draft& draft, const io::CatalogSource& catalog);
+
+/// One run after another in the same buffers: resolved, held against the rules, estimated.
+class Trial {
+ public:
+  Trial() = default;
+  /// `workspace`: of the caller, so that many share one.
+  explicit Trial(EstimateWorkspace& workspace) : shared_(&workspace) {}
+
+  /// Resolves a statement; false where the run breaks a rule.
+  bool resolve(const plan::Draft& draft);
+  const Run& run() const noexcept { return run_; }
+  const plan::RuleSet& broken() const noexcept { return broken_; }
+
+  /// Of the run at hand, which has to be legal.
+  const Estimate& estimate() { return estimate(run_); }
+  const Estimate& estimate(const Run& run);
+
+ private:
+  EstimateWorkspace own_;
+  EstimateWorkspace* shared_ = nullptr;
+  Run run_;
+  plan::RuleSet broken_;
+  Estimate estimate_;
+};
+
 /// Estimates changes of one run. A step of a hundred thousand microbatches takes a while to simulate: what is tried is
 /// bounded, by work and not by time, so that the same run always gets the same answer.
 class Trials {
  public:
-  /// `workspace`: of the caller, so that many runs share one.
+  /// `draft` and `catalog` outlive it.
   Trials(const plan::Draft& draft, const io::CatalogSource& catalog, EstimateWorkspace& workspace)
-      : draft_(draft), catalog_(catalog), workspace_(workspace) {}
+      : draft_(draft), catalog_(catalog), trial_(workspace) {}
 
-  /// Nothing where the change is not legal, or more work than is left.
+  /// The levers together; nothing where the change is not legal, or more work than is left.
   bool run(const std::vector<const Lever*>& levers, std::vector<Tried>& tried);
 
   /// Legal changes that were not tried, since too little work was left.
@@ -74,12 +103,14 @@ class Trials {
  private:
   const plan::Draft& draft_;
   const io::CatalogSource& catalog_;
-  EstimateWorkspace& workspace_;
+  Trial trial_;
   std::int64_t passes_left_ = 8'000'000;
   std::size_t left_out_ = 0;
-  Change change_;
-  Run run_;
-  Estimate result_;
+  plan::Draft changed_;
 };
 
-}  // namespace shardplan::cli
+/// The statement from which changes of a run are tried. ddp and dp shard nothing: what does not fit there needs another
+/// framework, so that theirs is left open, unless a stack states it too; each change then names it.
+plan::Draft open_statement(const plan::Draft& draft, const Run& run, const Estimate& estimate);
+
+}  // namespace shardplan::advise

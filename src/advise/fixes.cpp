@@ -1,20 +1,11 @@
-#include "fixes.hpp"
+#include "shardplan/advise/fixes.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "changes.hpp"
-#include "command.hpp"
-#include "command_line.hpp"
-#include "overrides.hpp"
-#include "shardplan/physics/frameworks/facts.hpp"
-#include "shardplan/report/number.hpp"
-#include "shardplan/report/requirement_text.hpp"
-#include "trials.hpp"
-
-namespace shardplan::cli {
+namespace shardplan::advise {
 namespace {
 
 using plan::Draft;
@@ -52,7 +43,7 @@ void try_strong(const Draft& draft, const Run& run, Trials& trials, std::vector<
   for (const Lever& second : pairs.second) {
     trials.run({&second}, tried);
     for (const Lever& first : pairs.first) {
-      if (!first.fields.has(Field::seq_length)) trials.run({&first, &second}, tried);
+      if (!first.change.has(Field::seq_length)) trials.run({&first, &second}, tried);
     }
   }
 }
@@ -81,50 +72,13 @@ bool more_gpus_help(const std::vector<Verdict>& verdicts) {
   });
 }
 
-/// What changes in what was missed.
-std::string effect_of(const Tried& tried, const Estimate& now, const std::vector<Verdict>& verdicts,
-                      report::Units units) {
-  std::string effect;
-  const auto add = [&](const std::string& text) { effect += (effect.empty() ? "" : ", ") + text; };
-  for (std::size_t i = 0; i < std::min(verdicts.size(), tried.verdicts.size()); ++i) {
-    if (verdicts[i].holds) continue;
-    if (verdicts[i].requirement == Requirement::fits) {
-      const std::int64_t freed = tried.headroom_bytes - now.headroom_bytes;
-      add(now.fits_gpu ? std::string("host memory suffices")
-                       : fmt::format("frees {}", report::size_with_unit(freed, units, 1)));
-    } else {
-      add(report::requirement_value(tried.verdicts[i].requirement, tried.verdicts[i].actual, units));
-    }
-  }
-  // What is paid for it.
-  constexpr double worth_a_word = 0.99;
-  const double speed = tried.tokens_per_s / now.throughput.tokens_per_s;
-  if (speed < 0.5) {
-    add(fmt::format("{:.1f} times slower", 1 / speed));
-  } else if (speed < worth_a_word) {
-    add(fmt::format("{:.0f}% slower", 100 * (1 - speed)));
-  }
-  return effect;
-}
-
 }  // namespace
 
-std::string gives_way(const std::string& fix, const std::vector<io::Override>& typed) {
-  if (typed.empty()) return {};
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at < fix.size();) {
-    const std::size_t end = std::min(fix.find(' ', at), fix.size());
-    words.push_back(fix.substr(at, end - at));
-    at = end + 1;
-  }
-  std::vector<const char*> pointers;
-  for (const std::string& word : words) pointers.push_back(word.c_str());
-  const Command command = check_command();
-  const Result<std::vector<io::Override>> set = overrides_of(parse_command_line(command, pointers).arguments);
+std::string gives_way(const plan::Change& fix, std::span<const io::Override> typed) {
   std::string text;
   for (const io::Override& earlier : typed) {
-    const bool again = std::any_of(set.value.begin(), set.value.end(),
-                                   [&](const io::Override& change) { return change.pointer == earlier.pointer; });
+    const bool again = std::any_of(fix.values.begin(), fix.values.end(),
+                                   [&](const plan::FieldValue& value) { return name(value.field) == earlier.pointer; });
     if (!again) continue;
     const std::string path = earlier.flag == "--set" || earlier.flag == "--offload"
                                  ? earlier.pointer.substr(earlier.flag == "--set" ? 1 : earlier.pointer.rfind('/') + 1)
@@ -136,12 +90,9 @@ std::string gives_way(const std::string& fix, const std::vector<io::Override>& t
 }
 
 FoundFix cheapest_fix(const Draft& draft, const Run& run, const Estimate& estimate,
-                      const std::vector<Verdict>& verdicts, report::Units units, const io::CatalogSource& catalog,
+                      const std::vector<Verdict>& verdicts, const io::CatalogSource& catalog,
                       EstimateWorkspace& workspace) {
-  // ddp and dp shard nothing: what does not fit there needs another framework, which the change then names.
-  Draft open = draft;
-  const bool leave = !estimate.fits && facts_of(run.training.framework).data_only;
-  if (leave && !draft.given.has(Field::stack)) open.given.remove(Field::framework);
+  const Draft open = open_statement(draft, run, estimate);
   Trials trials(open, catalog, workspace);
   const std::vector<Lever> levers = single_levers(open, run, false);
   std::vector<Tried> tried;
@@ -162,8 +113,8 @@ FoundFix cheapest_fix(const Draft& draft, const Run& run, const Estimate& estima
   const Tried* const best = fastest_that_meets(tried);
   FoundFix found;
   found.left_out = trials.left_out();
-  if (best != nullptr) found.fix = Fix{best->flags, effect_of(*best, estimate, verdicts, units)};
+  if (best != nullptr) found.fix = *best;
   return found;
 }
 
-}  // namespace shardplan::cli
+}  // namespace shardplan::advise
