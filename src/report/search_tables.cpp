@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "facts.hpp"
 #include "shardplan/report/number.hpp"
@@ -58,76 +60,105 @@ std::string offload_words(const Offload& offload) {
   return words;
 }
 
+namespace {
+
+/// A column of the table, and what it shows of a row.
+struct SearchColumn {
+  bool shown = true;
+  Column column;
+  std::function<Text(const SearchRow&)> cell;
+};
+
+Text recompute_cell(const SearchRow& row) {
+  const std::string words = recompute_text(row.run.training.recompute);
+  return Text(words.empty() ? "none" : words);
+}
+
+Text free_cell(const SearchRow& row, Units units) {
+  const bool tight = is_tight_row(row);
+  return {size_text(row.estimate.headroom_bytes, units, 1) + (tight ? "!" : " "), tight ? Role::warning : Role::plain};
+}
+
+Text tensor_exchange_cell(const SearchRow& row) {
+  const TimeEstimate& time = row.estimate.time;
+  return Text(
+      percent_text(share(time.exposed_by_group_s[static_cast<std::size_t>(GroupKind::tensor)], time.step_s), 0));
+}
+
+/// The layout's columns; those in which all rows are alike are left out.
+std::vector<SearchColumn> layout_columns(const SearchReport& report, const std::vector<SearchRow>& rows) {
+  using Row = const SearchRow&;
+  const bool gpus = any(rows, [&](Row r) { return r.run.num_gpus != rows.front().run.num_gpus; });
+  const bool context = any(rows, [](Row r) { return r.run.parallel.context > 1; });
+  const bool pipelined = any(rows, [](Row r) { return r.run.parallel.pipeline > 1; });
+  const bool recompute = any(rows, [](Row r) { return r.run.training.recompute.mode != RecomputeMode::none; });
+  const bool offload = any(rows, [](Row r) { return !offload_words(r.run.training.offload).empty(); });
+  const auto tensor = [](const Parallel& p) { return fmt::format("{}{}", p.tensor, p.sequence_parallel ? "s" : ""); };
+  const auto schedule = [](const Parallel& p) { return p.pipeline > 1 ? std::string(name(p.schedule)) : "-"; };
+  return {
+      {gpus, {"GPUs", Align::right}, [](Row r) { return Text(count_text(r.run.num_gpus)); }},
+      {true, {"TP", Align::right}, [tensor](Row r) { return Text(tensor(r.run.parallel)); }},
+      {pipelined,
+       {"PPxV", Align::right},
+       [](Row r) { return Text(fmt::format("{}x{}", r.run.parallel.pipeline, r.run.parallel.virtual_pipeline)); }},
+      {context, {"CP", Align::right}, [](Row r) { return Text(std::to_string(r.run.parallel.context)); }},
+      {report.base.model.has_experts(),
+       {"EPxETP", Align::right},
+       [](Row r) { return Text(fmt::format("{}x{}", r.run.parallel.expert, r.run.parallel.expert_tensor)); }},
+      {true, {"DP", Align::right}, [](Row r) { return Text(std::to_string(r.run.parallel.data)); }},
+      {true, {"mbs", Align::right}, [](Row r) { return Text(std::to_string(r.run.training.micro_batch_size)); }},
+      {pipelined, {"schedule", Align::left, {}, 4}, [schedule](Row r) { return Text(schedule(r.run.parallel)); }},
+      {true, {"states", Align::left, {}, 3}, [](Row r) { return Text(sharding_words(r.run.parallel)); }},
+      {recompute, {"recompute", Align::left, {}, 2}, recompute_cell},
+      {report.attention_varies,
+       {"attention", Align::left, {}, 2},
+       [](Row r) { return Text(std::string(name(r.run.training.attention))); }},
+      {offload, {"offload", Align::left, {}, 1}, [](Row r) { return Text(offload_letters(r.run.training.offload)); }},
+  };
+}
+
+/// What each layout needs and how fast it is.
+std::vector<SearchColumn> result_columns(const SearchReport& report, const std::vector<SearchRow>& rows, Units units) {
+  using Row = const SearchRow&;
+  const bool pipelined = any(rows, [](Row r) { return r.run.parallel.pipeline > 1; });
+  const bool tensor = any(rows, [](Row r) { return r.run.parallel.tensor > 1; });
+  const bool price =
+      any(rows, [](Row r) { return r.estimate.throughput.has_price; }) && report.objective == plan::Objective::price;
+  return {
+      {true,
+       {"peak", Align::right, std::string(unit_name(units))},
+       [units](Row r) { return Text(size_text(r.estimate.peak_bytes, units, 1)); }},
+      {true, {"free", Align::right}, [units](Row r) { return free_cell(r, units); }},
+      {true, {"step s", Align::right}, [](Row r) { return Text(fmt::format("{:.4g}", r.estimate.time.step_s)); }},
+      {true,
+       {"tokens/s", Align::right, {}, 7},
+       [](Row r) { return Text(short_count(r.estimate.throughput.tokens_per_s, 4)); }},
+      {true, {"MFU", Align::right}, [](Row r) { return Text(percent_text(r.estimate.throughput.mfu)); }},
+      {pipelined,
+       {"bubble", Align::right, {}, 6},
+       [](Row r) { return Text(percent_text(r.estimate.pipeline.bubble_fraction)); }},
+      {tensor, {"TP", Align::right, {}, 8, "tp_exchange"}, tensor_exchange_cell},
+      {price,
+       {"price/1e12", Align::right},
+       [](Row r) { return Text(short_count(r.estimate.throughput.price_per_1e12_tokens)); }},
+  };
+}
+
+}  // namespace
+
 Table search_table(const SearchReport& report, const std::vector<SearchRow>& rows, bool ranked, const Style& style) {
-  const std::string unit(unit_name(style.units));
-  const bool gpus = any(rows, [&](const SearchRow& r) { return r.run.num_gpus != rows.front().run.num_gpus; });
-  const bool context = any(rows, [](const SearchRow& r) { return r.run.parallel.context > 1; });
-  const bool experts = report.base.model.has_experts();
-  const bool pipelined = any(rows, [](const SearchRow& r) { return r.run.parallel.pipeline > 1; });
-  const bool recompute =
-      any(rows, [](const SearchRow& r) { return r.run.training.recompute.mode != RecomputeMode::none; });
-  const bool attention = report.attention_varies;
-  const bool offload = any(rows, [](const SearchRow& r) { return !offload_words(r.run.training.offload).empty(); });
-  const bool tensor = any(rows, [](const SearchRow& r) { return r.run.parallel.tensor > 1; });
-  const bool price = any(rows, [](const SearchRow& r) { return r.estimate.throughput.has_price; }) &&
-                     report.objective == plan::Objective::price;
+  std::vector<SearchColumn> shown = layout_columns(report, rows);
+  for (SearchColumn& each : result_columns(report, rows, style.units)) shown.push_back(std::move(each));
+  shown.erase(std::remove_if(shown.begin(), shown.end(), [](const SearchColumn& each) { return !each.shown; }),
+              shown.end());
   std::vector<Column> columns;
   if (ranked) columns.push_back({"", Align::right, {}, 0, "rank"});
-  if (gpus) columns.push_back({"GPUs", Align::right});
-  columns.push_back({"TP", Align::right});
-  if (pipelined) columns.push_back({"PPxV", Align::right});
-  if (context) columns.push_back({"CP", Align::right});
-  if (experts) columns.push_back({"EPxETP", Align::right});
-  columns.push_back({"DP", Align::right});
-  columns.push_back({"mbs", Align::right});
-  if (pipelined) columns.push_back({"schedule", Align::left, {}, 4});
-  columns.push_back({"states", Align::left, {}, 3});
-  if (recompute) columns.push_back({"recompute", Align::left, {}, 2});
-  if (attention) columns.push_back({"attention", Align::left, {}, 2});
-  if (offload) columns.push_back({"offload", Align::left, {}, 1});
-  columns.push_back({"peak", Align::right, unit});
-  columns.push_back({"free", Align::right});
-  columns.push_back({"step s", Align::right});
-  columns.push_back({"tokens/s", Align::right, {}, 7});
-  columns.push_back({"MFU", Align::right});
-  if (pipelined) columns.push_back({"bubble", Align::right, {}, 6});
-  if (tensor) columns.push_back({"TP", Align::right, {}, 8, "tp_exchange"});
-  if (price) columns.push_back({"price/1e12", Align::right});
+  for (const SearchColumn& each : shown) columns.push_back(each.column);
   Table table(std::move(columns));
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const SearchRow& row = rows[i];
-    const Parallel& parallel = row.run.parallel;
-    const Estimate& e = row.estimate;
     std::vector<Text> cells;
-    if (ranked) cells.emplace_back(fmt::format("{}{}", i + 1, row.found.pareto ? " P" : "  "));
-    if (gpus) cells.emplace_back(count_text(row.run.num_gpus));
-    cells.emplace_back(fmt::format("{}{}", parallel.tensor, parallel.sequence_parallel ? "s" : ""));
-    if (pipelined) cells.emplace_back(fmt::format("{}x{}", parallel.pipeline, parallel.virtual_pipeline));
-    if (context) cells.emplace_back(std::to_string(parallel.context));
-    if (experts) cells.emplace_back(fmt::format("{}x{}", parallel.expert, parallel.expert_tensor));
-    cells.emplace_back(std::to_string(parallel.data));
-    cells.emplace_back(std::to_string(row.run.training.micro_batch_size));
-    if (pipelined) cells.emplace_back(parallel.pipeline > 1 ? std::string(name(parallel.schedule)) : "-");
-    cells.emplace_back(sharding_words(parallel));
-    if (recompute) {
-      const std::string words = recompute_text(row.run.training.recompute);
-      cells.emplace_back(words.empty() ? "none" : words);
-    }
-    if (attention) cells.emplace_back(std::string(name(row.run.training.attention)));
-    if (offload) cells.emplace_back(offload_letters(row.run.training.offload));
-    cells.emplace_back(size_text(e.peak_bytes, style.units, 1));
-    const bool tight = is_tight_row(row);
-    cells.emplace_back(size_text(e.headroom_bytes, style.units, 1) + (tight ? "!" : " "),
-                       tight ? Role::warning : Role::plain);
-    cells.emplace_back(fmt::format("{:.4g}", e.time.step_s));
-    cells.emplace_back(short_count(e.throughput.tokens_per_s, 4));
-    cells.emplace_back(percent_text(e.throughput.mfu));
-    if (pipelined) cells.emplace_back(percent_text(e.pipeline.bubble_fraction));
-    if (tensor) {
-      const double exposed = e.time.exposed_by_group_s[static_cast<std::size_t>(GroupKind::tensor)];
-      cells.emplace_back(percent_text(share(exposed, e.time.step_s), 0));
-    }
-    if (price) cells.emplace_back(short_count(e.throughput.price_per_1e12_tokens));
+    if (ranked) cells.emplace_back(fmt::format("{}{}", i + 1, rows[i].found.pareto ? " P" : "  "));
+    for (const SearchColumn& each : shown) cells.push_back(each.cell(rows[i]));
     table.add(std::move(cells));
   }
   return table;

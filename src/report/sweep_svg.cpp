@@ -59,68 +59,88 @@ std::string color_of(double rank) {
   return color;
 }
 
+/// Where the cells and labels of a heat map stand.
+struct HeatGrid {
+  double cell_width = 0;
+  double cell_height = 0;
+  double label = 46;      ///< width of the longest label above a column
+  double margin = left;   ///< width of the labels before the rows
+  bool labelled = false;  ///< the cells have room for their numbers
+};
+
+// Letters of 11 pixels are about 6.2 wide, those of the title 14 and about 7.6.
+constexpr double letter = 6.2;
+constexpr double title_letter = 7.6;
+
+HeatGrid grid_of(const plan::SweepAxis& down, const plan::SweepAxis& across) {
+  HeatGrid grid;
+  grid.cell_width = std::clamp(900.0 / static_cast<double>(across.values.size()), 9.0, 76.0);
+  grid.cell_height = std::clamp(600.0 / static_cast<double>(down.values.size()), 9.0, 30.0);
+  grid.labelled = grid.cell_width >= 46 && grid.cell_height >= 15;
+  const auto width_of = [](const plan::SweepAxis& axis, std::size_t i, std::size_t spaces) {
+    return letter * static_cast<double>(axis.label.size() + spaces + axis_value(axis.shown(i)).size());
+  };
+  for (std::size_t j = 0; j < across.values.size(); ++j) grid.label = std::max(grid.label, width_of(across, j, 2));
+  for (std::size_t i = 0; i < down.values.size(); ++i) grid.margin = std::max(grid.margin, 16 + width_of(down, i, 1));
+  return grid;
+}
+
+/// One point's cell, top left at x, y.
+void heat_cell(Svg& svg, const Sweep& sweep, std::size_t at, const ValueSpan& span, const HeatGrid& grid, double x,
+               double y, bool best, Units units) {
+  const SweepPoint& point = sweep.points[at];
+  const ResultField& field = *sweep.shown.front();
+  std::string fill = "#d9d9d9";
+  std::string text = "-";
+  if (point.status == PointStatus::does_not_fit) {
+    fill = "#d73027";
+    text = excess_text(point, units);
+  } else if (point.status == PointStatus::fits) {
+    const double value = plan::figure(point, field);
+    fill = color_of(rank_in(span, field, value));
+    text = figure_text(field, value, units) + (best ? "*" : "");
+  }
+  svg.add(
+      "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" stroke=\"#ffffff\" "
+      "stroke-width=\"0.5\"><title>{}: {}</title></rect>\n",
+      x, y, grid.cell_width, grid.cell_height, fill, xml_text(point_name(sweep, at)), xml_text(text));
+  if (!grid.labelled) return;
+  svg.add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"{}\">{}</text>\n", x + grid.cell_width / 2,
+          y + grid.cell_height / 2 + 4, point.status == PointStatus::illegal ? "#555555" : "#ffffff", xml_text(text));
+}
+
 std::string heat_map(const Sweep& sweep, Units units) {
   const plan::SweepAxis& down = sweep.axes[0];
   const plan::SweepAxis& across = sweep.axes[1];
   const ResultField& field = *sweep.shown.front();
   const ValueSpan span = span_of(sweep, field);
-  const double cell_width = std::clamp(900.0 / static_cast<double>(across.values.size()), 9.0, 76.0);
-  const double cell_height = std::clamp(600.0 / static_cast<double>(down.values.size()), 9.0, 30.0);
-  const bool labelled = cell_width >= 46 && cell_height >= 15;
-  // Letters of 11 pixels are about 6.2 wide, those of the title 14 and about 7.6.
-  constexpr double letter = 6.2;
-  constexpr double title_letter = 7.6;
-  double label = 46;
-  for (std::size_t j = 0; j < across.values.size(); ++j) {
-    label = std::max(label, letter * static_cast<double>(across.label.size() + 2 + axis_value(across.shown(j)).size()));
-  }
-  double margin = left;
-  for (std::size_t i = 0; i < down.values.size(); ++i) {
-    margin =
-        std::max(margin, 16 + letter * static_cast<double>(down.label.size() + 1 + axis_value(down.shown(i)).size()));
-  }
+  const HeatGrid grid = grid_of(down, across);
   const std::string title = sweep_headline(sweep, units);
-  const double shown_width = margin + std::max(cell_width * static_cast<double>(across.values.size()), label) + 20;
+  const double columns = grid.cell_width * static_cast<double>(across.values.size());
+  const double shown_width = grid.margin + std::max(columns, grid.label) + 20;
   const double width = std::max({shown_width, 640.0, 16 + title_letter * static_cast<double>(title.size())});
-  const double height = top + 20 + cell_height * static_cast<double>(down.values.size()) + 40;
+  const double height = top + 20 + grid.cell_height * static_cast<double>(down.values.size()) + 40;
   Svg svg;
   begin(svg, width, height, title);
   svg.add("<text x=\"8\" y=\"42\">{}; red: memory beyond the card, {}; grey: illegal</text>\n",
           xml_text(head_of(field, units)), unit_name(units));
   const auto skip = [](double size, double least) { return static_cast<std::size_t>(std::ceil(least / size)); };
-  for (std::size_t j = 0; j < across.values.size(); j += skip(cell_width, label)) {
+  for (std::size_t j = 0; j < across.values.size(); j += skip(grid.cell_width, grid.label)) {
     svg.add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{} {}</text>\n",
-            margin + cell_width * (static_cast<double>(j) + 0.5), top + 14, xml_text(across.label),
+            grid.margin + grid.cell_width * (static_cast<double>(j) + 0.5), top + 14, xml_text(across.label),
             xml_text(axis_value(across.shown(j))));
   }
   const std::size_t best = plan::best_point(sweep);
   for (std::size_t i = 0; i < down.values.size(); ++i) {
-    const double y = top + 20 + cell_height * static_cast<double>(i);
-    if (i % skip(cell_height, 14) == 0) {
-      svg.add("<text x=\"8\" y=\"{:.1f}\">{} {}</text>\n", y + cell_height / 2 + 4, xml_text(down.label),
+    const double y = top + 20 + grid.cell_height * static_cast<double>(i);
+    if (i % skip(grid.cell_height, 14) == 0) {
+      svg.add("<text x=\"8\" y=\"{:.1f}\">{} {}</text>\n", y + grid.cell_height / 2 + 4, xml_text(down.label),
               xml_text(axis_value(down.shown(i))));
     }
     for (std::size_t j = 0; j < across.values.size(); ++j) {
+      const double x = grid.margin + grid.cell_width * static_cast<double>(j);
       const std::size_t at = i * across.values.size() + j;
-      const SweepPoint& point = sweep.points[at];
-      const double x = margin + cell_width * static_cast<double>(j);
-      std::string fill = "#d9d9d9";
-      std::string text = "-";
-      if (point.status == PointStatus::does_not_fit) {
-        fill = "#d73027";
-        text = excess_text(point, units);
-      } else if (point.status == PointStatus::fits) {
-        const double value = plan::figure(point, field);
-        fill = color_of(rank_in(span, field, value));
-        text = figure_text(field, value, units) + (at == best ? "*" : "");
-      }
-      svg.add(
-          "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" stroke=\"#ffffff\" "
-          "stroke-width=\"0.5\"><title>{}: {}</title></rect>\n",
-          x, y, cell_width, cell_height, fill, xml_text(point_name(sweep, at)), xml_text(text));
-      if (!labelled) continue;
-      svg.add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"{}\">{}</text>\n", x + cell_width / 2,
-              y + cell_height / 2 + 4, point.status == PointStatus::illegal ? "#555555" : "#ffffff", xml_text(text));
+      heat_cell(svg, sweep, at, span, grid, x, y, at == best, units);
     }
   }
   return svg.take();
@@ -192,7 +212,6 @@ std::string sweep_svg(const Sweep& sweep, Units units) {
   const double panels = static_cast<double>(sweep.shown.size());
   Svg svg;
   const std::string title = sweep_headline(sweep, units);
-  constexpr double title_letter = 7.6;
   begin(svg, std::max(left + plot_width + 30, 16 + title_letter * static_cast<double>(title.size())),
         top + panels * (plot_height + gap) + 20, title);
   double y = top;
