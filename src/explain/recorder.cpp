@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 #include <utility>
+
+#include "degrees.hpp"
 
 namespace shardplan::explain {
 
@@ -15,7 +18,9 @@ Sym Recorder::named(const InputName& name, double value, const std::string& sour
 }
 
 Sym Recorder::input(const InputName& name, double value) const {
-  return value == 1 ? Sym(1.0) : named(name, value, "the model of the step's time (docs/validation.md)");
+  if (value == 1) return Sym(1.0);
+  return named(name, value,
+               name.field.empty() ? "the model of the step's time (docs/validation.md)" : std::string(name.field));
 }
 
 Sym Recorder::gpu(const InputName& name, double value) const {
@@ -34,8 +39,11 @@ Sym Recorder::stack(const InputName& name, double value) const {
   const Stack& stack = run_->training.stack;
   const std::string whose =
       stack.name.empty() ? fmt::format("framework-{}", shardplan::name(run_->training.framework)) : stack.name;
+  const bool of_memory = name.field.substr(0, 7) == "memory.";
   return named(name, value,
-               fmt::format("stack {}: timing.{} (configs/stacks; configs/timing/constants.json)", whose, name.field));
+               of_memory ? fmt::format("stack {}: {} (configs/stacks; docs/catalog.md)", whose, name.field)
+                         : fmt::format("stack {}: timing.{} (configs/stacks; configs/timing/constants.json)", whose,
+                                       name.field));
 }
 
 Sym Recorder::degree(const InputName& name, double value) const { return value == 1 ? Sym(1.0) : run(name, value); }
@@ -46,6 +54,10 @@ Sym Recorder::config(const InputName& name, double value) const {
   return named(name, value, "config.json of the model");
 }
 
+Sym Recorder::ranks(GroupKind group, double size) const {
+  return ranks_of(*terms_, *run_, group, static_cast<int>(size));
+}
+
 Sym Recorder::known(const StepName& name, Sym formula) const {
   const Term* const term = terms_->at(address(name.field));
   if (term == nullptr || std::fabs(term->value - formula.value()) > 1e-12 * std::fabs(formula.value())) return formula;
@@ -54,7 +66,27 @@ Sym Recorder::known(const StepName& name, Sym formula) const {
   return Sym(formula.value(), symbol.node());
 }
 
-Sym Recorder::add(const StepName& name, Sym formula, std::string meaning, std::string_view source) const {
+namespace {
+
+/// The addresses of a sum's addends; none where one has no address, or there is but one.
+std::vector<std::string> parts_of(Sym sum) {
+  std::vector<std::string> parts;
+  const std::function<bool(Sym)> collect = [&](Sym x) {
+    const Node* const node = x.node();
+    if (node == nullptr) return false;
+    if (node->operation == Operation::add) return collect(node->left) && collect(node->right);
+    if (node->operation != Operation::symbol || node->symbol->address.empty()) return false;
+    parts.push_back(node->symbol->address);
+    return true;
+  };
+  if (!collect(sum)) parts.clear();
+  return parts;
+}
+
+}  // namespace
+
+Sym Recorder::add(const StepName& name, Sym formula, std::string meaning, std::string_view source,
+                  Sym addends) const {
   if (formula.is(0)) return formula;
   std::string where = address(name.field);
   // The same step again is the same term; another value at its address gets a number.
@@ -73,7 +105,7 @@ Sym Recorder::add(const StepName& name, Sym formula, std::string meaning, std::s
             std::string(source),
             formula.value(),
             formula,
-            {},
+            parts_of(addends),
             {}};
   return terms_->add(name.symbol, std::move(term));
 }

@@ -32,6 +32,13 @@ class Recorder {
   Sym step(const StepName& name, Sym formula, const Pieces&... pieces) const {
     return add(name, formula, text(name, pieces...), name.source);
   }
+  /// `formula` as it is; the parts are the addends of `addends` where each is a named step.
+  template <class... Pieces>
+  Sym total(const StepName& name, Sym formula, Sym addends, const Pieces&... pieces) const {
+    return add(name, formula, text(name, pieces...), name.source, addends);
+  }
+  /// Ranks of a group; derived degrees have formulas.
+  Sym ranks(GroupKind group, double size) const;
   /// The symbol of the term of this name's address where it has the formula's value, to rounding.
   Sym known(const StepName& name, Sym formula) const;
   template <class... Pieces>
@@ -52,7 +59,8 @@ class Recorder {
 
  private:
   Sym named(const InputName& name, double value, const std::string& source) const;
-  Sym add(const StepName& name, Sym formula, std::string meaning, std::string_view source) const;
+  Sym add(const StepName& name, Sym formula, std::string meaning, std::string_view source,
+          Sym addends = Sym()) const;
   static std::string source_of(const MeasuredTable& table);
 
   static void append(std::string& text, std::string_view piece);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "degrees.hpp"
 #include "rate_terms.hpp"
 #include "shardplan/explain/named_symbols.hpp"
 
@@ -90,76 +91,9 @@ Symbols<Sym> TermBuilder::symbols(const Symbols<double>& v, std::string_view con
   return named_symbols(v, model, degree);
 }
 
-namespace {
+Sym TermBuilder::data_degree() { return explain::data_degree(terms, run); }
 
-std::string_view size_symbol(GroupKind group) {
-  switch (group) {
-    case GroupKind::tensor: return "t";
-    case GroupKind::context: return "c";
-    case GroupKind::expert: return "e";
-    case GroupKind::expert_tensor: return "x";
-    case GroupKind::pipeline: return "p";
-    default: return "ranks";
-  }
-}
-
-}  // namespace
-
-namespace {
-
-constexpr std::string_view grid = "the layout: GPUs over the other degrees (docs/run.md, parallel)";
-
-}  // namespace
-
-Sym TermBuilder::degree(std::string_view symbol, std::string_view meaning, int value) {
-  return value == 1 ? Sym(1.0) : terms.input(symbol, meaning, value, sources::run_file);
-}
-
-Sym TermBuilder::derived_degree(std::string_view symbol, std::string_view meaning, Sym formula, int value) {
-  if (value == 1) return Sym(1.0);
-  if (terms.has(symbol) && terms.find(symbol)->value == value) return of(symbol, symbol);
-  return derived(symbol, unused(std::string(symbol)), meaning, "", formula, value, grid);
-}
-
-Sym TermBuilder::data_degree() {
-  const Parallel& parallel = run.parallel;
-  const Sym gpus = terms.input("G", "GPUs (num_gpus)", run.num_gpus, sources::run_file);
-  const Sym others = degree("t", "tensor parallel (parallel.tensor)", parallel.tensor) *
-                     degree("c", "context parallel (parallel.context)", parallel.context) *
-                     degree("p", "pipeline stages", parallel.pipeline);
-  return derived_degree("D", "data parallel (parallel.data)", gpus / others, parallel.data);
-}
-
-Sym TermBuilder::ranks_of(GroupKind group, int size) {
-  if (size <= 1) return Sym(static_cast<double>(size));
-  const Parallel& parallel = run.parallel;
-  if (group == GroupKind::data && size == parallel.dense_replicas()) {
-    const Sym c = degree("c", "context parallel (parallel.context)", parallel.context);
-    return derived_degree("N", "ranks that hold the same weights: data x context", data_degree() * c, size);
-  }
-  if (group == GroupKind::expert_data && size == parallel.expert_replicas()) {
-    const Sym gpus = terms.input("G", "GPUs (num_gpus)", run.num_gpus, sources::run_file);
-    const Sym others = degree("p", "pipeline stages", parallel.pipeline) *
-                       degree("e", "expert parallel (parallel.expert)", parallel.expert) *
-                       degree("x", "expert tensor parallel (parallel.expert_tensor)", parallel.expert_tensor);
-    return derived_degree("N_e", "ranks that hold the same experts", gpus / others, size);
-  }
-  if (group == GroupKind::data || group == GroupKind::expert_data) {
-    if (size == parallel.shard_group) {
-      return terms.input("S", "ranks of a shard set (parallel.shard_group)", size, sources::run_file);
-    }
-    const int all = group == GroupKind::data ? parallel.dense_replicas() : parallel.expert_replicas();
-    if (parallel.shard_group > 1 && size * parallel.shard_group == all) {
-      return derived_degree("R", "shard sets that hold the same weights",
-                            ranks_of(group, all) / ranks_of(group, parallel.shard_group), size);
-    }
-  }
-  if (group == GroupKind::embedding || (group == GroupKind::pipeline && size != run.parallel.pipeline)) {
-    return terms.input("holders", "ranks that hold the same weights twice: sums of their gradients", size,
-                       sources::run_file);
-  }
-  return terms.input(size_symbol(group), fmt::format("ranks of a {} group", name(group)), size, sources::run_file);
-}
+Sym TermBuilder::ranks_of(GroupKind group, int size) { return explain::ranks_of(terms, run, group, size); }
 
 Sym TermBuilder::data_bytes(const Payload& payload, std::size_t rank) {
   const StateRule& rule = w.rule;
@@ -198,7 +132,7 @@ void TermBuilder::add_run() {
 void TermBuilder::named_degree(std::string_view symbol, GroupKind group, int value) {
   if (value == 1) {
     leaf(symbol, std::string(symbol),
-         group == GroupKind::data ? "data-parallel ranks" : "ranks that hold the same experts", "", 1, grid);
+         group == GroupKind::data ? "data-parallel ranks" : "ranks that hold the same experts", "", 1, sources::grid);
   } else if (symbol == "D") {
     data_degree();
   } else {

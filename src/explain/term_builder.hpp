@@ -111,8 +111,6 @@ class TermBuilder {
               double value, std::string_view source, Sym more = Sym());
   /// Ranks of a group, or of a shard set or its replicas: derived degrees have formulas.
   Sym ranks_of(GroupKind group, int size);
-  Sym degree(std::string_view symbol, std::string_view meaning, int value);
-  Sym derived_degree(std::string_view symbol, std::string_view meaning, Sym formula, int value);
   /// What a data-parallel call of a stage carries.
   Sym data_bytes(const Payload& payload, std::size_t rank);
 
@@ -148,6 +146,7 @@ std::string at_stage(std::string_view address, int stage);
 namespace sources {
 inline constexpr std::string_view run_file = "the run file";
 inline constexpr std::string_view config = "config.json of the model";
+inline constexpr std::string_view grid = "the layout: GPUs over the other degrees (docs/run.md, parallel)";
 inline constexpr std::string_view simulated = "the simulated schedule (docs/schedules.md)";
 inline constexpr std::string_view korthikanti =
     "arXiv:2205.05198 section 4; PyTorch autograd, measured (docs/validation.md)";

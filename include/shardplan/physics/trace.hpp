@@ -6,9 +6,13 @@
 // formula that is printed is the one that was computed.
 //
 // What a trace offers (N is its number type):
-//   input(name, value)     a constant of this program's model          gpu, cluster, stack: one that a file states
+//   input(name, value)     a constant of this program's model; its `field` says whose, where that is not the model of
+//                          the step's time                             gpu, cluster, stack: one that a file states
 //   run, config            what the run file and the model's config.json say; degree: the same, 1 leaves no trace
+//   ranks(group, size)     ranks of a group, of a shard set or of its replicas
 //   step(name, formula)    a named step; returns what stands for it in later formulas
+//   total(name, formula, addends)   a step whose formula is written out; its parts are the named addends of `addends`,
+//                          the same sum over other steps
 //   known(name, formula)   what stands for it where a step of this address has the same value, else the formula
 //   looked_up(name, value), simulated(name, value)   a number that no formula gives: a table, a simulation
 //   in(word, label)        a trace whose addresses lie below `word` ("layers.dense" -> "layers.dense.mlp_up")
@@ -19,6 +23,8 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+
+#include "shardplan/physics/collective.hpp"
 
 namespace shardplan {
 
@@ -65,6 +71,11 @@ struct NoTrace {
 
   template <class... Pieces>
   static constexpr double step(const StepName&, double formula, const Pieces&...) noexcept {
+    return formula;
+  }
+  static constexpr double ranks(GroupKind, double size) noexcept { return size; }
+  template <class... Pieces>
+  static constexpr double total(const StepName&, double formula, double, const Pieces&...) noexcept {
     return formula;
   }
   static constexpr double known(const StepName&, double formula) noexcept { return formula; }
