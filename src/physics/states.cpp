@@ -154,39 +154,11 @@ StateCounting state_counting(const Run& run) noexcept {
 }
 
 StateBytes active_layer_bytes(const StateRule& rule, double elements) noexcept {
-  StateBytes bytes;
-  bytes.gradients = std::ceil(rule.gradient_bytes * elements / rule.gradient_shards);
-  bytes.moments = rule.moment_bytes * elements / rule.optimizer_shards;
-  bytes.optimizer =
-      std::ceil((rule.parameter_bytes < 4 ? 4.0 : 0.0) * elements / rule.optimizer_shards + bytes.moments);
-  return bytes;
+  return active_layer_states(NoTrace{}, rule, elements);
 }
-
-namespace {
-
-StateElements<double> elements_of(const Weights& w) noexcept {
-  return {w.trained,      w.narrow,        w.frozen,  w.quantized,       w.quantized_rows,        w.adapters,
-          w.counted,      w.counted_bytes, w.treated, w.adapter_counted, w.adapter_counted_bytes, w.unpaged_bytes,
-          w.largest_bytes};
-}
-
-}  // namespace
 
 StateBytes state_bytes(const StateRule& rule, const UnitWeights& unit, const Optimizer& optimizer) noexcept {
-  StateSums<double> sums;
-  add_states(rule, optimizer, elements_of(unit.dense),
-             {rule.parameter_shards, rule.gradient_shards, rule.optimizer_shards, rule.dense_replicas}, sums);
-  add_states(
-      rule, optimizer, elements_of(unit.expert),
-      {rule.expert_parameter_shards, rule.expert_gradient_shards, rule.expert_optimizer_shards, rule.expert_replicas},
-      sums);
-  StateBytes bytes;
-  bytes.moments = sums.moments;
-  if (optimizer.paged) bytes.paged = std::max(0.0, std::floor(sums.moments - sums.unpaged));
-  bytes.parameters = std::ceil(sums.parameters);
-  bytes.gradients = std::ceil(sums.gradients);
-  bytes.optimizer = std::ceil(sums.optimizer);
-  return bytes;
+  return unit_state_bytes(NoTrace{}, rule, unit, optimizer);
 }
 
 }  // namespace shardplan

@@ -1,66 +1,105 @@
 // Sums over operator lists: weights, saved bytes, FLOP. What `estimate` and `search` work with instead of lists.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "shardplan/core/run.hpp"
 #include "shardplan/physics/operator.hpp"
 #include "shardplan/physics/optimizer_states.hpp"
+#include "shardplan/physics/trace.hpp"
 
 namespace shardplan {
 
 /// Weights of one unit (a layer, or an end of the model) on one rank, before data sharding. Elements.
-struct Weights {
-  double trained = 0;         ///< base weights that receive gradients
-  double narrow = 0;          ///< of `trained`, elements of the matrices that fp8 and nvfp4 runs multiply narrow
-  double frozen = 0;          ///< kept in 16 bit
-  double frozen_norms = 0;    ///< of them, norm weights (k-bit preparation makes these fp32)
-  double quantized = 0;       ///< stored as peft.quant says
-  double quantized_rows = 0;  ///< rows of these matrices (int8 scales)
-  double adapters = 0;
+template <class N>
+struct WeightsOf {
+  N trained{};         ///< base weights that receive gradients
+  N narrow{};          ///< of `trained`, elements of the matrices that fp8 and nvfp4 runs multiply narrow
+  N frozen{};          ///< kept in 16 bit
+  N frozen_norms{};    ///< of them, norm weights (k-bit preparation makes these fp32)
+  N quantized{};       ///< stored as peft.quant says
+  N quantized_rows{};  ///< rows of these matrices (int8 scales)
+  N adapters{};
 
   // Where the optimizer's states are counted tensor by tensor (Optimizer::per_tensor). Bytes before data sharding.
-  double counted = 0;        ///< of `trained`, elements so counted
-  double counted_bytes = 0;  ///< their states
-  double treated = 0;        ///< of `counted`, elements of matrices that the optimizer's form is about
-  double adapter_counted = 0;
-  double adapter_counted_bytes = 0;
-  double unpaged_bytes = 0;   ///< of both, states of tensors too small to page
-  double largest_bytes = 0;   ///< states of the largest treated matrix
-  double step_bytes = 0;      ///< the most that stepping one matrix holds on the side
-  double largest_tensor = 0;  ///< elements of the largest tensor that trains, adapters apart
+  N counted{};        ///< of `trained`, elements so counted
+  N counted_bytes{};  ///< their states
+  N treated{};        ///< of `counted`, elements of matrices that the optimizer's form is about
+  N adapter_counted{};
+  N adapter_counted_bytes{};
+  N unpaged_bytes{};   ///< of both, states of tensors too small to page
+  N largest_bytes{};   ///< states of the largest treated matrix
+  N step_bytes{};      ///< the most that stepping one matrix holds on the side
+  N largest_tensor{};  ///< elements of the largest tensor that trains, adapters apart
 
-  double held() const noexcept { return trained + frozen + quantized + adapters; }
-  Weights& operator+=(const Weights& other) noexcept;
+  N held() const { return trained + frozen + quantized + adapters; }
+  WeightsOf& operator+=(const WeightsOf& other) {
+    for (const auto sum : sums) this->*sum += other.*sum;
+    for (const auto most : largest) this->*most = larger(this->*most, other.*most);
+    return *this;
+  }
   /// That many such units: sums grow, the largest stays.
-  Weights times(double count) const noexcept;
+  WeightsOf times(N count) const {
+    WeightsOf all = *this;
+    for (const auto sum : sums) all.*sum *= count;
+    return all;
+  }
+
+ private:
+  static constexpr std::array sums = {
+      &WeightsOf::trained,        &WeightsOf::narrow,          &WeightsOf::frozen,
+      &WeightsOf::frozen_norms,   &WeightsOf::quantized,       &WeightsOf::quantized_rows,
+      &WeightsOf::adapters,       &WeightsOf::counted,         &WeightsOf::counted_bytes,
+      &WeightsOf::treated,        &WeightsOf::adapter_counted, &WeightsOf::adapter_counted_bytes,
+      &WeightsOf::unpaged_bytes};
+  static constexpr std::array largest = {&WeightsOf::largest_bytes, &WeightsOf::step_bytes, &WeightsOf::largest_tensor};
 };
+using Weights = WeightsOf<double>;
 
-struct UnitWeights {
-  Weights dense;   ///< shared by data x context ranks
-  Weights expert;  ///< shared by the expert-data ranks
+template <class N>
+struct UnitWeightsOf {
+  WeightsOf<N> dense;   ///< shared by data x context ranks
+  WeightsOf<N> expert;  ///< shared by the expert-data ranks
 
-  double held() const noexcept { return dense.held() + expert.held(); }
+  N held() const { return dense.held() + expert.held(); }
   /// Elements that the optimizer steps over, before data sharding.
-  double trained() const noexcept { return dense.trained + dense.adapters + expert.trained + expert.adapters; }
-  UnitWeights& operator+=(const UnitWeights& other) noexcept;
+  N trained() const { return dense.trained + dense.adapters + expert.trained + expert.adapters; }
+  UnitWeightsOf& operator+=(const UnitWeightsOf& other) {
+    dense += other.dense;
+    expert += other.expert;
+    return *this;
+  }
 };
+using UnitWeights = UnitWeightsOf<double>;
 
 UnitWeights fold_weights(const OperatorList<double>& list, const StateCounting& counting = {}) noexcept;
 
 /// What an operator's matrices are to an optimizer.
-TensorRole role_of(const Operator<double>& op) noexcept;
+template <class N>
+TensorRole role_of(const Operator<N>& op) noexcept {
+  switch (op.part) {
+    case Part::embedding: return TensorRole::embedding;
+    case Part::head: return TensorRole::head;
+    case Part::attention:
+    case Part::mlp:
+    case Part::experts: return TensorRole::linear;
+    default: return TensorRole::hidden;
+  }
+}
 
 /// Adds trained tensors, `count` of rows x cols each (a vector: cols 1).
 void add_tensors(const StateCounting& counting, TensorRole role, double rows, double cols, double count,
                  Weights& weights) noexcept;
 
 /// Bytes of one layer that one microbatch keeps.
-struct SavedBytes {
-  double saved = 0;       ///< without recomputation
-  double kept = 0;        ///< under the run's, where this layer is subject to it
-  double checkpoint = 0;  ///< the layer's input alone
+template <class N>
+struct SavedBytesOf {
+  N saved{};       ///< without recomputation
+  N kept{};        ///< under the run's, where this layer is subject to it
+  N checkpoint{};  ///< the layer's input alone
 };
+using SavedBytes = SavedBytesOf<double>;
 
 /// The modules that a run recomputes, as a bit set; none where whole layers run again.
 constexpr std::uint8_t recomputed_modules(const Recompute& recompute) noexcept {
@@ -104,13 +143,15 @@ bool is_recomputed(const Operator<N>& op, const Recompute& recompute) noexcept {
 }
 
 /// FLOP of one unit and one microbatch on one rank.
-struct UnitFlop {
-  double forward = 0;  ///< scores in full
-  double score = 0;
-  double input_gradient = 0;
-  double weight_gradient = 0;
-  double recompute = 0;
+template <class N>
+struct UnitFlopOf {
+  N forward{};  ///< scores in full
+  N score{};
+  N input_gradient{};
+  N weight_gradient{};
+  N recompute{};
 };
+using UnitFlop = UnitFlopOf<double>;
 
 UnitFlop fold_flop(const OperatorList<double>& list, const Recompute& recompute, bool layer_recomputed) noexcept;
 

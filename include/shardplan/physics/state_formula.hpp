@@ -5,18 +5,16 @@
 #include <cmath>
 #include <numeric>
 
+#include "shardplan/physics/memory_names.hpp"
 #include "shardplan/physics/optimizers.hpp"
 #include "shardplan/physics/states.hpp"
 #include "shardplan/physics/trace.hpp"
 
 namespace shardplan {
 
-/// The elements of Weights that states are a function of.
+/// What states are a function of.
 template <class N>
-struct StateElements {
-  N trained{}, narrow{}, frozen{}, quantized{}, quantized_rows{}, adapters{};
-  N counted{}, counted_bytes{}, treated{}, adapter_counted{}, adapter_counted_bytes{}, unpaged_bytes{}, largest_bytes{};
-};
+using StateElements = WeightsOf<N>;
 
 /// Bytes per element of each state: a rule's, or symbols in their place.
 template <class N>
@@ -118,6 +116,55 @@ template <class N>
 void add_states(const StateRule& rule, const Optimizer& optimizer, const StateElements<N>& w,
                 const StateShards<N>& shards, StateSums<N>& bytes) {
   add_states(rule, widths_of<N>(rule), optimizer, w, shards, bytes);
+}
+
+/// Ranks that share the states of a unit's dense and expert weights.
+template <class N>
+struct UnitShards {
+  StateShards<N> dense, expert;
+};
+template <class Trace, class N = NumberOf<Trace>>
+UnitShards<N> shards_of(const Trace& trace, const StateRule& rule) {
+  const auto dense = [&](double ranks) { return trace.ranks(GroupKind::data, ranks); };
+  const auto expert = [&](double ranks) { return trace.ranks(GroupKind::expert_data, ranks); };
+  return {{dense(rule.parameter_shards), dense(rule.gradient_shards), dense(rule.optimizer_shards),
+           dense(rule.dense_replicas)},
+          {expert(rule.expert_parameter_shards), expert(rule.expert_gradient_shards),
+           expert(rule.expert_optimizer_shards), expert(rule.expert_replicas)}};
+}
+
+/// state_bytes of states.hpp.
+template <class Trace, class N = NumberOf<Trace>>
+StateBytesOf<N> unit_state_bytes(const Trace& trace, const StateRule& rule, const UnitWeightsOf<N>& unit,
+                                 const Optimizer& optimizer) {
+  using std::ceil;
+  const UnitShards<N> shards = shards_of(trace, rule);
+  StateSums<N> sums;
+  add_states(rule, optimizer, unit.dense, shards.dense, sums);
+  add_states(rule, optimizer, unit.expert, shards.expert, sums);
+  StateBytesOf<N> bytes;
+  bytes.moments = sums.moments;
+  if (optimizer.paged) {
+    using std::floor;
+    using std::max;
+    bytes.paged = max(N(0.0), floor(sums.moments - sums.unpaged));
+  }
+  bytes.parameters = trace.step(memory_names::unit_parameters, ceil(sums.parameters));
+  bytes.gradients = trace.step(memory_names::unit_gradients, ceil(sums.gradients));
+  bytes.optimizer = trace.step(memory_names::unit_optimizer, ceil(sums.optimizer));
+  return bytes;
+}
+
+/// active_layer_bytes of states.hpp.
+template <class Trace, class N = NumberOf<Trace>>
+StateBytesOf<N> active_layer_states(const Trace& trace, const StateRule& rule, N elements) {
+  using std::ceil;
+  const StateShards<N> shards = shards_of(trace, rule).dense;
+  StateBytesOf<N> bytes;
+  bytes.gradients = ceil(N(rule.gradient_bytes) * elements / shards.gradient);
+  bytes.moments = N(rule.moment_bytes) * elements / shards.optimizer;
+  bytes.optimizer = ceil(N(rule.parameter_bytes < 4 ? 4.0 : 0.0) * elements / shards.optimizer + bytes.moments);
+  return bytes;
 }
 
 }  // namespace shardplan

@@ -48,13 +48,14 @@ double narrow_copy_bytes(const Run& run) noexcept;
 double narrow_input_bytes(const Run& run) noexcept;
 
 /// Bytes on one rank.
-struct StateBytes {
-  double parameters = 0;
-  double gradients = 0;
-  double optimizer = 0;
-  double moments = 0;  ///< of it, without a master copy
-  double paged = 0;    ///< of that, in pages that can move to the host
-  StateBytes& operator+=(const StateBytes& other) noexcept {
+template <class N>
+struct StateBytesOf {
+  N parameters{};
+  N gradients{};
+  N optimizer{};
+  N moments{};  ///< of it, without a master copy
+  N paged{};    ///< of that, in pages that can move to the host
+  StateBytesOf& operator+=(const StateBytesOf& other) {
     parameters += other.parameters;
     gradients += other.gradients;
     optimizer += other.optimizer;
@@ -63,6 +64,7 @@ struct StateBytes {
     return *this;
   }
 };
+using StateBytes = StateBytesOf<double>;
 
 /// Of one unit (a layer or an end), each shard rounded up; for textbook and Megatron, whose buffers span the stage,
 /// call it with the stage's sum.
