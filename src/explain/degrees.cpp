@@ -64,8 +64,7 @@ Sym ranks_of(Terms& terms, const Run& run, GroupKind group, int size) {
                    data_degree(terms, run) * context(terms, run), size);
   }
   if (group == GroupKind::expert_data && size == parallel.expert_replicas()) {
-    const Sym others = stages(terms, run) *
-                       stated(terms, "e", "expert parallel (parallel.expert)", parallel.expert) *
+    const Sym others = stages(terms, run) * stated(terms, "e", "expert parallel (parallel.expert)", parallel.expert) *
                        stated(terms, "x", "expert tensor parallel (parallel.expert_tensor)", parallel.expert_tensor);
     return derived(terms, "N_e", "ranks that hold the same experts", gpus(terms, run) / others, size);
   }

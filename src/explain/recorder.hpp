@@ -59,8 +59,7 @@ class Recorder {
 
  private:
   Sym named(const InputName& name, double value, const std::string& source) const;
-  Sym add(const StepName& name, Sym formula, std::string meaning, std::string_view source,
-          Sym addends = Sym()) const;
+  Sym add(const StepName& name, Sym formula, std::string meaning, std::string_view source, Sym addends = Sym()) const;
   static std::string source_of(const MeasuredTable& table);
 
   static void append(std::string& text, std::string_view piece);

@@ -19,12 +19,6 @@ Precision product_precision(const Run& run) noexcept {
 
 }  // namespace
 
-void MatrixStepTime::add(const MatrixStepTime& other, double times) noexcept {
-  dense_s += times * other.dense_s;
-  expert_s += times * other.expert_s;
-  largest_s = std::max(largest_s, other.largest_s);
-}
-
 double matrix_step_seconds(const Run& run, const StateCounting& counting, double rows, double cols) noexcept {
   const Gpu& gpu = run.cluster.gpu;
   const double m = std::min(rows, cols), n = std::max(rows, cols);

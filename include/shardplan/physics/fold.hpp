@@ -48,10 +48,10 @@ struct WeightsOf {
 
  private:
   static constexpr std::array sums = {
-      &WeightsOf::trained,        &WeightsOf::narrow,          &WeightsOf::frozen,
-      &WeightsOf::frozen_norms,   &WeightsOf::quantized,       &WeightsOf::quantized_rows,
-      &WeightsOf::adapters,       &WeightsOf::counted,         &WeightsOf::counted_bytes,
-      &WeightsOf::treated,        &WeightsOf::adapter_counted, &WeightsOf::adapter_counted_bytes,
+      &WeightsOf::trained,      &WeightsOf::narrow,          &WeightsOf::frozen,
+      &WeightsOf::frozen_norms, &WeightsOf::quantized,       &WeightsOf::quantized_rows,
+      &WeightsOf::adapters,     &WeightsOf::counted,         &WeightsOf::counted_bytes,
+      &WeightsOf::treated,      &WeightsOf::adapter_counted, &WeightsOf::adapter_counted_bytes,
       &WeightsOf::unpaged_bytes};
   static constexpr std::array largest = {&WeightsOf::largest_bytes, &WeightsOf::step_bytes, &WeightsOf::largest_tensor};
 };

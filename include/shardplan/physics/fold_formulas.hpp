@@ -146,8 +146,7 @@ SavedBytesOf<N> saved_bytes(const Trace& trace, const OperatorList<N>& list, con
   bytes.checkpoint = trace.step(memory_names::unit_checkpoint, checkpoint_bytes);
   bytes.kept = trace.total(
       recompute.mode == RecomputeMode::ops ? memory_names::unit_kept_by_operator : memory_names::unit_kept,
-      kept_under(recompute, bytes.kept, bytes.checkpoint, op_level_kept),
-      kept_under(recompute, kept, N(0.0), N(0.0)));
+      kept_under(recompute, bytes.kept, bytes.checkpoint, op_level_kept), kept_under(recompute, kept, N(0.0), N(0.0)));
   return bytes;
 }
 

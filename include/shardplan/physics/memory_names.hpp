@@ -82,9 +82,8 @@ inline constexpr StepName unit_optimizer = {"optimizer", "optimizer", "bytes of 
 
 // Op-level recomputation.
 inline constexpr StepName ops_input = {"input", "kept.input", "its input", "B", op_level};
-inline constexpr StepName ops_attention = {"attention", "kept.attention",
-                                           "attention's output and log-sum-exp, and every second projection's", "B",
-                                           op_level};
+inline constexpr StepName ops_attention = {
+    "attention", "kept.attention", "attention's output and log-sum-exp, and every second projection's", "B", op_level};
 inline constexpr StepName ops_mlp = {"mlp", "kept.mlp", "every second output of its MLP's products", "B", op_level};
 
 // The most that a layer's backward holds, and its points.
@@ -106,9 +105,9 @@ inline constexpr StepName activation_point = {"activation", "transient.activatio
 inline constexpr StepName column_input_point = {
     "column_input", "transient.column_input", "held in the backward of the MLP's first linear, its input gathered", "B",
     "Megatron-Core tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication.backward"};
-inline constexpr StepName context_gather_point = {
-    "gathered_keys", "transient.context_gather", "held in the backward of attention, keys and values gathered", "B",
-    measured};
+inline constexpr StepName context_gather_point = {"gathered_keys", "transient.context_gather",
+                                                  "held in the backward of attention, keys and values gathered", "B",
+                                                  measured};
 inline constexpr StepName attention_core_point = {"attention_core", "transient.attention_core",
                                                   "held in the backward of unfused attention", "B", measured};
 inline constexpr StepName weight_norm_point = {"weight_norm", "transient.weight_norm", "held by DoRA's norm of W + sBA",

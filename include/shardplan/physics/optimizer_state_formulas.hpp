@@ -65,8 +65,7 @@ N state_bytes_of_tensor(const StateCounting& counting, TensorRole role, N rows, 
   if (treats(optimizer.scope, role)) {
     // Adam-mini has one number for each output, the others one for each row and each column.
     const N sides = optimizer.form == StateForm::row_blocks ? rows : rows + cols;
-    N bytes =
-        N(optimizer.matrix_tensors * counting.width) * elements + N(fp32 * optimizer.side_numbers) * sides;
+    N bytes = N(optimizer.matrix_tensors * counting.width) * elements + N(fp32 * optimizer.side_numbers) * sides;
     if (optimizer.side_squares > 0) {
       bytes += N(fp32 * optimizer.side_squares) * blocked_squares(optimizer, rows, cols);
     }

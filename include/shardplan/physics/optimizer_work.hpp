@@ -4,17 +4,24 @@
 #include "shardplan/core/run.hpp"
 #include "shardplan/physics/operator.hpp"
 #include "shardplan/physics/optimizer_states.hpp"
+#include "shardplan/physics/trace.hpp"
 
 namespace shardplan {
 
 /// Seconds over the matrices of one rank, before they are dealt out among data-parallel ranks.
-struct MatrixStepTime {
-  double dense_s = 0;
-  double expert_s = 0;
-  double largest_s = 0;  ///< of one matrix: it is not cut
+template <class N>
+struct MatrixStepTimeOf {
+  N dense_s{};
+  N expert_s{};
+  N largest_s{};  ///< of one matrix: it is not cut
 
-  void add(const MatrixStepTime& other, double times) noexcept;
+  void add(const MatrixStepTimeOf& other, N times) {
+    dense_s += times * other.dense_s;
+    expert_s += times * other.expert_s;
+    largest_s = larger(largest_s, other.largest_s);
+  }
 };
+using MatrixStepTime = MatrixStepTimeOf<double>;
 
 /// One matrix of rows x cols, its smaller side m and its larger side n:
 ///   Newton-Schulz, five iterations of X X^T, its square and their product with X: 5 (2 (2 m m n + m m m)) FLOP in

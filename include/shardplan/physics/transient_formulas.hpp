@@ -30,8 +30,8 @@ N op_level_kept(const Trace& trace, const Symbols<N>& v, const LayerKind& kind) 
   const N tokens = v.s * v.b / v.c;
   const N input = trace.step(memory_names::ops_input, v.w_r * tokens / v.t_sp * v.h);
   const N query = v.a * v.d / v.t, value = v.k * v.d_v / v.t_kv, output = v.a * v.d_v / v.t;
-  const N attention = trace.step(memory_names::ops_attention,
-                                 v.w * tokens * (query + value + output) + 4.0 * tokens * v.a / v.t);
+  const N attention =
+      trace.step(memory_names::ops_attention, v.w * tokens * (query + value + output) + 4.0 * tokens * v.a / v.t);
   if (kind.mlp.kind == MlpKind::moe) {
     const N rows = tokens / v.t_sp * v.k_top * v.u * v.x;
     return input + attention + trace.step(memory_names::ops_mlp, v.w * rows * (v.f_e / v.x + v.h));
@@ -125,8 +125,8 @@ LayerTransientOf<N> layer_transient(const Trace& trace, const Symbols<N>& v, con
     if (value_of(held) > 0) inner = max(inner, trace.step(point, held));
   };
   const N unmasked = o.dropout ? transient.gradient - tokens / v.t_sp * v.h : N(0.0);
-  offer(memory_names::last_linear_point, mlp.product + mlp.dispatched + unmasked +
-                                             (gathers ? whole_hidden : N(0.0)) + (adds ? mlp.weight : N(0.0)));
+  offer(memory_names::last_linear_point,
+        mlp.product + mlp.dispatched + unmasked + (gathers ? whole_hidden : N(0.0)) + (adds ? mlp.weight : N(0.0)));
   const N activation =
       kind.mlp.kind == MlpKind::none ? N(0.0) : N(mlp.factors + (o.base_trains ? 0.0 : 1.0)) * mlp.product;
   offer(memory_names::activation_point, activation + mlp.dispatched);

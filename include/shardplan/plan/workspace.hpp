@@ -23,13 +23,15 @@ namespace shardplan {
 inline constexpr std::size_t collective_count = 11;
 
 /// One kind of collective of a unit or a stage, for one microbatch.
-struct CollectiveSum {
-  double calls = 0;
-  double message = 0;  ///< bytes of one call's tensor (the largest)
-  double sent = 0;     ///< bytes one GPU sends, all calls
-  double time_s = 0;
-  double exposed_s = 0;
+template <class N>
+struct CollectiveSumOf {
+  N calls{};
+  N message{};  ///< bytes of one call's tensor (the largest)
+  N sent{};     ///< bytes one GPU sends, all calls
+  N time_s{};
+  N exposed_s{};
 };
+using CollectiveSum = CollectiveSumOf<double>;
 using CollectiveSums = std::array<CollectiveSum, collective_count>;
 
 /// Rows and columns of a weight matrix on this rank.
@@ -38,90 +40,102 @@ struct MatrixShape {
   bool operator==(const MatrixShape&) const = default;
 };
 
-/// Everything that one layer (or one end of the model) adds to its stage, for one microbatch.
-struct Unit {
-  UnitWeights weights;
-  StateBytes states;  ///< where shards round per unit
-  SavedBytes bytes;
-  UnitFlop flop;
-  UnitTime time;
-  LayerTransient transient;
-  MatrixStepTime matrix_step;  ///< products of the optimizer's update, once a step
-  CollectiveSums collectives{};
-  double forward_exposed_s = 0;       ///< communication that the forward pass waits for
-  double backward_exposed_s = 0;      ///< and the backward pass with its recomputation
+/// Everything that one layer (or one end of the model) adds to its stage, for one microbatch. N is double in an
+/// estimate; with symbols the same functions write down what they compute (physics/trace.hpp).
+template <class N>
+struct UnitOf {
+  UnitWeightsOf<N> weights;
+  StateBytesOf<N> states;  ///< where shards round per unit
+  SavedBytesOf<N> bytes;
+  UnitFlopOf<N> flop;
+  UnitTimeOf<N> time;
+  LayerTransientOf<N> transient;
+  MatrixStepTimeOf<N> matrix_step;  ///< products of the optimizer's update, once a step
+  std::array<CollectiveSumOf<N>, collective_count> collectives{};
+  N forward_exposed_s{};              ///< communication that the forward pass waits for
+  N backward_exposed_s{};             ///< and the backward pass with its recomputation
   FixedList<MatrixShape, 16> shapes;  ///< distinct shapes of trained matrices
 };
+using Unit = UnitOf<double>;
 
 /// The ends of the model, and the loss.
-struct Ends {
-  Unit embedding;
-  Unit final_norm;
-  Unit head;                     ///< the LM head and the loss
-  Unit mtp;                      ///< multi-token prediction: one block, its projection and one more pass of the head
-  double head_input = 0;         ///< bytes of the final norm's output as the head keeps it
-  HeadPeaks<double> head_peaks;  ///< what the loss' and the head's backward hold at most, the head's input apart
-  double head_gradient = 0;      ///< bytes of the head's weight gradient in 16 bit, 0 where frozen
-  double logits = 0;             ///< elements of this rank's logits
+template <class N>
+struct EndsOf {
+  UnitOf<N> embedding;
+  UnitOf<N> final_norm;
+  UnitOf<N> head;           ///< the LM head and the loss
+  UnitOf<N> mtp;            ///< multi-token prediction: one block, its projection and one more pass of the head
+  N head_input{};           ///< bytes of the final norm's output as the head keeps it
+  HeadPeaks<N> head_peaks;  ///< what the loss' and the head's backward hold at most, the head's input apart
+  N head_gradient{};        ///< bytes of the head's weight gradient in 16 bit, 0 where frozen
+  N logits{};               ///< elements of this rank's logits
 };
+using Ends = EndsOf<double>;
 
 /// Units in a row that share everything.
-struct UnitRun {
-  const Unit* unit = nullptr;
+template <class N>
+struct UnitRunOf {
+  const UnitOf<N>* unit = nullptr;
   int count = 0;
 };
+using UnitRun = UnitRunOf<double>;
 
 /// A model chunk on a rank.
-struct Chunk {
+template <class N>
+struct ChunkOf {
   int stage = 0;  ///< virtual stage, model order
   int first_layer = 0;
   int layers = 0;
   bool has_embedding = false;
   bool has_head = false;
-  double kept = 0;        ///< activation bytes that one microbatch keeps here, the loss apart
-  double first_kept = 0;  ///< of it, what the first layer keeps
-  double elements = 0;    ///< weights, before data sharding
-  double forward_s = 0;   ///< with exposed communication
-  double backward_s = 0;
-  double weight_gradient_s = 0;
+  N kept{};        ///< activation bytes that one microbatch keeps here, the loss apart
+  N first_kept{};  ///< of it, what the first layer keeps
+  N elements{};    ///< weights, before data sharding
+  N forward_s{};   ///< with exposed communication
+  N backward_s{};
+  N weight_gradient_s{};
   std::size_t first_unit_run = 0;  ///< of EstimateWorkspace::unit_runs
   std::size_t unit_runs = 0;
 };
+using Chunk = ChunkOf<double>;
 
-struct Stage {
-  UnitWeights weights;
-  StateBytes states;  ///< sums over units where shards round per unit
-  Unit total;         ///< times, FLOP and collectives of one microbatch through all chunks
+template <class N>
+struct StageOf {
+  UnitWeightsOf<N> weights;
+  StateBytesOf<N> states;  ///< sums over units where shards round per unit
+  UnitOf<N> total;         ///< times, FLOP and collectives of one microbatch through all chunks
   int layers = 0;
   bool has_embedding = false;
   bool has_head = false;
   FixedList<MatrixShape, 48> shapes;  ///< distinct shapes of trained matrices
-  double largest_layer = 0;           ///< elements of the largest layer here: what gathers hold at once
-  double root = 0;                    ///< elements of embedding, head and final norm here
-  double layer_saved = 0;             ///< of the layer whose recomputation holds most
-  double layer_kept = 0;              ///< what that layer keeps anyway
-  double layer_checkpoint = 0;
-  LayerTransient transient;  ///< of the layer with the largest one
-  double forward_s = 0;      ///< one microbatch through all chunks, with exposed communication
-  double backward_s = 0;
-  double data_s = 0;                           ///< data-parallel traffic of a step
-  double data_exposed_s = 0;                   ///< data-parallel traffic that the step waits for
-  std::array<double, 8> exposed_by_group_s{};  ///< of the step, by GroupKind; p2p apart
+  N largest_layer{};                  ///< elements of the largest layer here: what gathers hold at once
+  N root{};                           ///< elements of embedding, head and final norm here
+  N layer_saved{};                    ///< of the layer whose recomputation holds most
+  N layer_kept{};                     ///< what that layer keeps anyway
+  N layer_checkpoint{};
+  LayerTransientOf<N> transient;  ///< of the layer with the largest one
+  N forward_s{};                  ///< one microbatch through all chunks, with exposed communication
+  N backward_s{};
+  N data_s{};                                                      ///< data-parallel traffic of a step
+  N data_exposed_s{};                                              ///< data-parallel traffic that the step waits for
+  std::array<N, names_of<GroupKind>.size()> exposed_by_group_s{};  ///< of the step, by GroupKind; p2p apart
 };
+using Stage = StageOf<double>;
 
-struct EstimateWorkspace {
+template <class N>
+struct EstimateWorkspaceOf {
   Topology topology;
   StateRule rule;
   StateCounting counting;
   const Optimizer* optimizer = nullptr;
-  std::vector<Unit> kinds;           ///< by layer kind
-  std::vector<Unit> frozen_input;    ///< the same behind a frozen embedding
-  std::vector<Unit> not_recomputed;  ///< by layer kind, where full:N leaves a layer alone
-  Ends ends;
+  std::vector<UnitOf<N>> kinds;           ///< by layer kind
+  std::vector<UnitOf<N>> frozen_input;    ///< the same behind a frozen embedding
+  std::vector<UnitOf<N>> not_recomputed;  ///< by layer kind, where full:N leaves a layer alone
+  EndsOf<N> ends;
   std::vector<int> first_layers;                              ///< of each virtual stage
-  std::vector<UnitRun> unit_runs;                             ///< what the chunks are made of, chunk by chunk
-  std::vector<Chunk> chunks;                                  ///< rank by rank
-  std::vector<Stage> stages;                                  ///< rank by rank
+  std::vector<UnitRunOf<N>> unit_runs;                        ///< what the chunks are made of, chunk by chunk
+  std::vector<ChunkOf<N>> chunks;                             ///< rank by rank
+  std::vector<StageOf<N>> stages;                             ///< rank by rank
   std::vector<double> forward, backward, weight, activation;  ///< per virtual stage
   schedule::PipelineSpec spec;
   schedule::PipelineWorkspace pipeline;
@@ -129,6 +143,7 @@ struct EstimateWorkspace {
   schedule::PipelineWorkspace ideal;
   schedule::PipelineResult ideal_result;
 };
+using EstimateWorkspace = EstimateWorkspaceOf<double>;
 
 /// Seconds of one call of a layer's collective. An expert exchange whose dispatcher sends one copy of a token per
 /// destination node (DeepEP, HybridEP) takes the time of those copies.
