@@ -89,6 +89,9 @@ class FittedCatalog final : public io::CatalogSource {
   std::vector<std::string_view> names(io::CatalogKind kind) const override {
     return catalog::builtin_catalog().names(kind);
   }
+  std::vector<std::string_view> aliases(io::CatalogKind kind) const override {
+    return catalog::builtin_catalog().aliases(kind);
+  }
 
  private:
   static std::string lower(std::string text) {

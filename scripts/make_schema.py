@@ -647,8 +647,7 @@ def document(title, schema):
 
 
 def main():
-    schemas = {"run": document("shardplan run file", run()), "cluster": document("shardplan cluster file", cluster()),
-               "model": document("shardplan model file", model()), "output": document("shardplan output", output())}
+    schemas = {"output": document("shardplan output", output())}
     stale = []
     for name, schema in schemas.items():
         path = CONFIGS / "schema" / f"{name}.schema.json"

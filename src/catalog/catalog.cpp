@@ -11,11 +11,16 @@ namespace {
 
 using io::CatalogKind;
 
-std::optional<std::string_view> find_in(const Shelf& shelf, std::string_view name) {
+std::string lower_case(std::string_view name) {
   std::string key(name);
   for (char& c : key) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
+  return key;
+}
+
+std::optional<std::string_view> find_in(const Shelf& shelf, std::string_view name) {
+  const std::string key = lower_case(name);
   const auto before = [](const Key& row, std::string_view word) { return row.text < word; };
   const auto found = std::lower_bound(shelf.keys.begin(), shelf.keys.end(), std::string_view(key), before);
   if (found == shelf.keys.end() || found->text != key) return std::nullopt;
@@ -34,6 +39,15 @@ std::vector<std::string_view> names_in(const Shelf& shelf) {
   return names;
 }
 
+std::vector<std::string_view> aliases_in(const Shelf& shelf) {
+  std::vector<std::string_view> aliases;
+  for (const Key& key : shelf.keys) {
+    const Entry& entry = shelf.entries[key.entry];
+    if (is_listed(entry) && key.text != lower_case(entry.name)) aliases.push_back(key.text);
+  }
+  return aliases;
+}
+
 Shelf shelf_of(CatalogKind kind) {
   switch (kind) {
     case CatalogKind::models: return models_shelf();
@@ -49,6 +63,7 @@ struct BuiltinCatalog final : io::CatalogSource {
     return find_in(shelf_of(kind), name);
   }
   std::vector<std::string_view> names(CatalogKind kind) const override { return names_in(shelf_of(kind)); }
+  std::vector<std::string_view> aliases(CatalogKind kind) const override { return aliases_in(shelf_of(kind)); }
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "calibration.hpp"
 #include "catalog_lookup.hpp"
 #include "efficiency_file.hpp"
+#include "file_members.hpp"
 #include "object_reader.hpp"
 #include "shardplan/core/bytes.hpp"
 #include "shardplan/io/gpu_file.hpp"
@@ -55,71 +56,73 @@ Link own_link(const Gpu& gpu, int gpus_per_node) {
 }
 
 void read_link(ObjectReader& reader, Link& link) {
-  link.bandwidth = reader.number("bandwidth_gb_s", gb_s).value_or(link.bandwidth * 1e-9) * 1e9;
-  link.latency_s = reader.number("latency_us", latency).value_or(link.latency_s * 1e6) * 1e-6;
+  const auto bandwidth = reader.number("bandwidth_gb_s", gb_s, "10^9 bytes/s per GPU and direction");
+  link.bandwidth = bandwidth.value_or(link.bandwidth * 1e-9) * 1e9;
+  link.latency_s = reader.number("latency_us", latency, "of the wire").value_or(link.latency_s * 1e6) * 1e-6;
 }
 
 void read_intra_node(ObjectReader& reader, Cluster& cluster) {
   cluster.intra_node = own_link(cluster.gpu, cluster.gpus_per_node);
-  const nlohmann::json* value = reader.member("intra_node");
-  if (value == nullptr) return;
-  ObjectReader link(*value, reader.file(), reader.pointer_of("intra_node"), reader.problems());
-  read_link(link, cluster.intra_node);
-  link.finish();
+  reader.object("intra_node", "Link inside a node.", [&](ObjectReader& link) { read_link(link, cluster.intra_node); });
 }
 
 void read_inter_node(ObjectReader& reader, Cluster& cluster) {
   cluster.inter_node.bandwidth = usual_nic;
   cluster.inter_node.latency_s = wire_latency[0];
-  const nlohmann::json* value = reader.member("inter_node");
-  if (value == nullptr) return;
-  ObjectReader link(*value, reader.file(), reader.pointer_of("inter_node"), reader.problems());
-  cluster.fabric = link.choice<FabricType>("type",
-                                           "it sets which share of the line rate collectives reach: roce stands for "
-                                           "other RDMA fabrics (Slingshot, Spectrum-X), ethernet for TCP; speed and "
-                                           "latency are bandwidth_gb_s and latency_us")
-                       .value_or(FabricType::infiniband);
-  cluster.inter_node.latency_s = wire_latency[static_cast<std::size_t>(cluster.fabric)];
-  read_link(link, cluster.inter_node);
-  link.finish();
+  reader.object("inter_node", "Link between nodes.", [&](ObjectReader& link) {
+    cluster.fabric = link.choice<FabricType>("type", "fabric",
+                                             "it sets which share of the line rate collectives reach: roce stands for "
+                                             "other RDMA fabrics (Slingshot, Spectrum-X), ethernet for TCP; speed and "
+                                             "latency are bandwidth_gb_s and latency_us")
+                         .value_or(FabricType::infiniband);
+    cluster.inter_node.latency_s = wire_latency[static_cast<std::size_t>(cluster.fabric)];
+    read_link(link, cluster.inter_node);
+  });
 }
 
 void read_host(ObjectReader& reader, Cluster& cluster) {
   Host& host = cluster.host;
   host.memory_bandwidth = host_memory_bandwidth;
   host.pcie_bandwidth = cluster.gpu.pcie_bandwidth;
-  const nlohmann::json* value = reader.member("host");
-  if (value == nullptr) return;
-  ObjectReader fields(*value, reader.file(), reader.pointer_of("host"), reader.problems());
-  host.memory_bytes = fields.number("memory_gib", size).value_or(0) * gib;
-  host.pcie_bandwidth = fields.number("pcie_gb_s", gb_s).value_or(host.pcie_bandwidth * 1e-9) * 1e9;
-  host.nvme_bandwidth = fields.number("nvme_gb_s", gb_s).value_or(0) * 1e9;
-  host.nvme_bytes = fields.number("nvme_tib", size).value_or(0) * tib;
-  fields.finish();
+  reader.object("host", "Of a node.", [&](ObjectReader& fields) {
+    host.memory_bytes = fields.number("memory_gib", size, "host memory").value_or(0) * gib;
+    const auto pcie = fields.number("pcie_gb_s", gb_s, "per GPU and direction");
+    host.pcie_bandwidth = pcie.value_or(host.pcie_bandwidth * 1e-9) * 1e9;
+    host.nvme_bandwidth = fields.number("nvme_gb_s", gb_s, "of the node").value_or(0) * 1e9;
+    host.nvme_bytes = fields.number("nvme_tib", size, "of the node").value_or(0) * tib;
+  });
 }
 
 }  // namespace
+
+void read_cluster_members(ObjectReader& reader, const CatalogSource& catalog, Cluster& cluster) {
+  const auto count = [&](std::string_view name, std::string_view about) {
+    return reader.integer(name, 1, most, about);
+  };
+  read_gpu_field(reader, catalog, cluster.gpu);
+  cluster.name = reader.text("name", "for reports").value_or(cluster.gpu.name);
+  cluster.gpus_per_node = static_cast<int>(count("gpus_per_node", "default 8").value_or(8));
+  const int domain = cluster.gpu.scale_up_domain == nvl72 ? nvl72 : cluster.gpus_per_node;
+  cluster.scale_up_domain =
+      static_cast<int>(count("scale_up_domain", "GPUs one NVLink domain spans; default the node").value_or(domain));
+  cluster.num_nodes = static_cast<int>(count("num_nodes", "default: as many as num_gpus needs").value_or(0));
+  read_intra_node(reader, cluster);
+  read_inter_node(reader, cluster);
+  read_host(reader, cluster);
+  const auto price = reader.number("price_per_gpu_hour", {std::nullopt, 0, 1e9}, "any currency");
+  cluster.has_price = price.has_value();
+  cluster.price_per_gpu_hour = price.value_or(0);
+  read_efficiency(reader, cluster);
+  cluster.source = reader.text("source", "where the numbers are from").value_or("");
+  reader.accept({"$schema", "aliases", "notes", "trust"});
+}
 
 Result<Cluster> read_cluster(const nlohmann::json& object, std::string_view file, std::string_view pointer,
                              const CatalogSource& catalog) {
   Result<Cluster> result;
   Cluster& cluster = result.value;
   ObjectReader reader(object, file, std::string(pointer), result.problems);
-  read_gpu_field(reader, catalog, cluster.gpu);
-  cluster.name = reader.text("name").value_or(cluster.gpu.name);
-  cluster.gpus_per_node = static_cast<int>(reader.integer("gpus_per_node", 1, most).value_or(8));
-  const int domain = cluster.gpu.scale_up_domain == nvl72 ? nvl72 : cluster.gpus_per_node;
-  cluster.scale_up_domain = static_cast<int>(reader.integer("scale_up_domain", 1, most).value_or(domain));
-  cluster.num_nodes = static_cast<int>(reader.integer("num_nodes", 1, most).value_or(0));
-  read_intra_node(reader, cluster);
-  read_inter_node(reader, cluster);
-  read_host(reader, cluster);
-  const auto price = reader.number("price_per_gpu_hour", {std::nullopt, 0, 1e9});
-  cluster.has_price = price.has_value();
-  cluster.price_per_gpu_hour = price.value_or(0);
-  read_efficiency(reader, cluster);
-  cluster.source = reader.text("source").value_or("");
-  reader.accept({"$schema", "aliases", "notes", "trust"});
+  read_cluster_members(reader, catalog, cluster);
   reader.finish();
   if (result.ok() && !cluster.measured.empty()) apply_measured(cluster);
   return result;

@@ -111,7 +111,11 @@ Model read_text_model(const Fields& fields, const std::string& type, std::option
     unknown_type(fields, type);
     return {};
   }
-  if (family == &transformer_family()) fields.only(transformer_fields(), "model_type \"transformer\"");
+  if (family == &transformer_family()) {
+    std::vector<std::string_view> known;
+    for (const GenericField& field : transformer_fields()) known.push_back(field.name);
+    fields.only(known, "model_type \"transformer\"");
+  }
   return read_family(fields, *family, outer_tied);
 }
 

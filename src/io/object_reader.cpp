@@ -63,7 +63,40 @@ void ObjectReader::problem(std::string_view name, std::string message, std::stri
   problems_.push_back({std::string(file_), pointer_of(name), std::move(message), std::move(way_out), 0, 0});
 }
 
+ObjectShape::Entry& ObjectShape::entry(std::string_view name) {
+  const auto found =
+      std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.name == name; });
+  if (found != entries.end()) return *found;
+  entries.push_back({std::string(name), {}});
+  return entries.back();
+}
+
+bool ObjectReader::described(std::string_view name, const ValueType& type, std::string_view about) {
+  if (shape_ == nullptr) return false;
+  ObjectShape::Entry& entry = shape_->entry(name);
+  entry.form = ObjectShape::Form::value;
+  entry.type = {type.kind, type.range};
+  entry.words.assign(type.words.begin(), type.words.end());
+  entry.about = about;
+  return true;
+}
+
+std::vector<ObjectReader::ListEntry> ObjectReader::entries_of(std::string_view name, const NoList& otherwise) {
+  std::vector<ListEntry> entries;
+  const nlohmann::json* list = member(name);
+  if (list == nullptr) return entries;
+  if (!list->is_array()) {
+    problem(name, fmt::format("{} {}", quoted(*list), otherwise.rule), std::string(otherwise.way_out));
+    return entries;
+  }
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    entries.push_back({fmt::format("{}/{}", pointer_of(name), i), &(*list)[i]});
+  }
+  return entries;
+}
+
 const nlohmann::json* ObjectReader::member(std::string_view name) {
+  if (shape_ != nullptr) shape_->entry(name);
   known_.push_back(name);
   if (object_ == nullptr) return nullptr;
   const auto found = object_->find(std::string(name));
@@ -72,6 +105,7 @@ const nlohmann::json* ObjectReader::member(std::string_view name) {
 }
 
 void ObjectReader::require(std::string_view name) {
+  if (shape_ != nullptr) shape_->entry(name).required = true;
   if (object_ != nullptr && member(name) == nullptr) problem(name, "is required");
 }
 
@@ -95,7 +129,8 @@ std::optional<double> ObjectReader::value(std::string_view name, const ValueType
   }
 }
 
-std::optional<double> ObjectReader::number(std::string_view name, const NumberRange& range) {
+std::optional<double> ObjectReader::number(std::string_view name, const NumberRange& range, std::string_view about) {
+  if (described(name, {ValueType::Kind::number, range}, about)) return std::nullopt;
   const nlohmann::json* value = member(name);
   if (value == nullptr) return std::nullopt;
   if (value->is_number() && std::isfinite(value->get<double>()) && in_range(value->get<double>(), range)) {
@@ -105,7 +140,10 @@ std::optional<double> ObjectReader::number(std::string_view name, const NumberRa
   return std::nullopt;
 }
 
-std::optional<std::int64_t> ObjectReader::integer(std::string_view name, std::int64_t from, std::int64_t to) {
+std::optional<std::int64_t> ObjectReader::integer(std::string_view name, std::int64_t from, std::int64_t to,
+                                                  std::string_view about) {
+  const NumberRange range = {std::nullopt, static_cast<double>(from), static_cast<double>(to)};
+  if (described(name, {ValueType::Kind::integer, range}, about)) return std::nullopt;
   const nlohmann::json* value = member(name);
   if (value == nullptr) return std::nullopt;
   if (value->is_number()) {
@@ -118,7 +156,8 @@ std::optional<std::int64_t> ObjectReader::integer(std::string_view name, std::in
   return std::nullopt;
 }
 
-std::optional<bool> ObjectReader::boolean(std::string_view name) {
+std::optional<bool> ObjectReader::boolean(std::string_view name, std::string_view about) {
+  if (described(name, {ValueType::Kind::boolean}, about)) return std::nullopt;
   const nlohmann::json* value = member(name);
   if (value == nullptr) return std::nullopt;
   if (value->is_boolean()) return value->get<bool>();
@@ -126,7 +165,8 @@ std::optional<bool> ObjectReader::boolean(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<std::string> ObjectReader::text(std::string_view name) {
+std::optional<std::string> ObjectReader::text(std::string_view name, std::string_view about) {
+  if (described(name, {ValueType::Kind::text}, about)) return std::nullopt;
   const nlohmann::json* value = member(name);
   if (value == nullptr) return std::nullopt;
   if (value->is_string()) return value->get<std::string>();
@@ -135,7 +175,8 @@ std::optional<std::string> ObjectReader::text(std::string_view name) {
 }
 
 std::optional<std::size_t> ObjectReader::word(std::string_view name, const std::vector<std::string_view>& words,
-                                              std::string_view way_out) {
+                                              std::string_view about, std::string_view way_out) {
+  if (described(name, {ValueType::Kind::word, {}, words}, about)) return std::nullopt;
   const nlohmann::json* value = member(name);
   if (value == nullptr) return std::nullopt;
   if (value->is_string()) {
@@ -151,7 +192,7 @@ std::optional<std::size_t> ObjectReader::word(std::string_view name, const std::
 }
 
 void ObjectReader::accept(std::initializer_list<std::string_view> names) {
-  known_.insert(known_.end(), names.begin(), names.end());
+  for (const std::string_view name : names) member(name);
 }
 
 void ObjectReader::finish() {

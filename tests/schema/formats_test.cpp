@@ -16,7 +16,7 @@ using nlohmann::json;
 
 const std::string root = SHARDPLAN_SOURCE_DIR;
 
-test::ProcessResult shardplan(std::vector<std::string> words, const std::string& folder = root) {
+test::ProcessResult run_program(std::vector<std::string> words, const std::string& folder = root) {
   words.insert(words.begin(), SHARDPLAN_BINARY);
   return test::run_process(words, {}, folder);
 }
@@ -40,11 +40,11 @@ void write_awkward(const test::TemporaryFolder& folder) {
 }  // namespace
 
 TEST_CASE("SARIF is valid against the published schema") {
-  const test::SchemaFile sarif(root + "/tests/schema/published/sarif-2.1.0.json");
+  const test::SchemaFile sarif(test::read_file(root + "/tests/schema/published/sarif-2.1.0.json"));
   const test::TemporaryFolder folder;
   write_awkward(folder);
   for (const std::string& place : {root + "/tests/check", folder.path(), root + "/configs/runs"}) {
-    const test::ProcessResult result = shardplan({"check", place, "--format", "sarif"});
+    const test::ProcessResult result = run_program({"check", place, "--format", "sarif"});
     const json log = json::parse(result.out);
     const std::string error = sarif.error(log);
     CAPTURE(place, error);
@@ -54,7 +54,7 @@ TEST_CASE("SARIF is valid against the published schema") {
       CHECK(log["runs"][0]["tool"]["driver"]["rules"][index]["id"] == found["ruleId"]);
     }
   }
-  const json whole = json::parse(shardplan({"check", "tests/check", "--format", "sarif"}).out);
+  const json whole = json::parse(run_program({"check", "tests/check", "--format", "sarif"}).out);
   const json finding = whole["runs"][0]["results"][0];
   const std::vector<std::pair<std::string, json>> wrong = {
       {"/version", "2.0.0"},
@@ -101,7 +101,7 @@ TEST_CASE("JUnit is valid against the published schema, and its counts add up") 
   for (const Case& each : cases) {
     std::vector<std::string> line = {"check", "--format", "junit", "-o", file};
     line.insert(line.end(), each.words.begin(), each.words.end());
-    const int status = shardplan(line).status;
+    const int status = run_program(line).status;
     const auto checked = lint(file);
     CAPTURE(line, checked.err);
     CHECK(status == each.status);
@@ -146,7 +146,7 @@ TEST_CASE("GitHub's workflow commands keep their grammar") {
   const std::regex command("::(error|notice)(?: (file|title)=" + value + "(?:,(line|col|title)=" + value +
                            ")*)?::" + escaped + "*");
   for (const std::string& place : {root + "/tests/check", folder.path(), root + "/configs/runs"}) {
-    const test::ProcessResult result = shardplan({"check", place, "--format", "github"});
+    const test::ProcessResult result = run_program({"check", place, "--format", "github"});
     std::istringstream lines(result.out);
     std::size_t errors = 0;
     std::size_t notices = 0;

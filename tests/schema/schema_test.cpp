@@ -13,7 +13,7 @@
 #include "shardplan/io/model_config.hpp"
 #include "shardplan/io/run_file.hpp"
 #include "shardplan/physics/optimizers.hpp"
-#include "shardplan/plan/fields.hpp"
+#include "shardplan/plan/field_table.hpp"
 #include "shardplan/plan/requirements.hpp"
 #include "support/catch.hpp"
 #include "support/process.hpp"
@@ -238,11 +238,33 @@ TEST_CASE("the run schema knows the reader's words") {
   }
 }
 
-TEST_CASE("schema prints the files") {
+TEST_CASE("schema prints the schemas that are tested here") {
   for (const std::string kind : {"run", "cluster", "model", "output"}) {
     const test::ProcessResult result = test::run_process({SHARDPLAN_BINARY, "schema", kind});
     CAPTURE(kind, result.err);
     CHECK(result.status == 0);
-    CHECK(result.out == test::read_file(root + "/configs/schema/" + kind + ".schema.json"));
+    CHECK(json::parse(result.out) == test::schema_of(kind).document());
   }
+}
+
+TEST_CASE("the schemas have the ends of every number") {
+  const json& schema = test::schema_of("run").document();
+  std::size_t numbers = 0;
+  for (const shardplan::plan::FieldRow& row : shardplan::plan::field_rows()) {
+    const shardplan::ValueType& type = row.value.type;
+    const bool integer = type.kind == shardplan::ValueType::Kind::integer;
+    if (!integer && type.kind != shardplan::ValueType::Kind::number) continue;
+    ++numbers;
+    CAPTURE(row.pointer);
+    const double low = type.range.from.value_or(type.range.above.value_or(0));
+    const std::string pointer(row.pointer);
+    // Beside fields that other rules of the schema look at a value may be refused for their sake.
+    CHECK(test::schema_of("run").error(run_with(pointer, type.range.to + 1)).size() > 0);
+    CHECK(test::schema_of("run").error(run_with(pointer, low - 1)).size() > 0);
+    const json* const member = member_schema(schema, pointer);
+    REQUIRE(member != nullptr);
+    CHECK((*member)["maximum"].get<double>() == type.range.to);
+    CHECK((*member)[type.range.above ? "exclusiveMinimum" : "minimum"].get<double>() == low);
+  }
+  CHECK(numbers > 20);
 }

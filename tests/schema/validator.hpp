@@ -12,14 +12,16 @@
 #include <valijson/validation_results.hpp>
 #include <valijson/validator.hpp>
 
+#include "shardplan/catalog/catalog.hpp"
+#include "shardplan/io/schemas.hpp"
 #include "support/process.hpp"
 
 namespace test {
 
-/// One schema file, parsed once.
+/// One schema, parsed once.
 class SchemaFile {
  public:
-  explicit SchemaFile(const std::string& path) : document_(nlohmann::json::parse(read_file(path))) {
+  explicit SchemaFile(const std::string& text) : document_(nlohmann::json::parse(text)) {
     const valijson::adapters::NlohmannJsonAdapter adapter(document_);
     valijson::SchemaParser parser;
     parser.populateSchema(adapter, schema_);
@@ -48,14 +50,14 @@ class SchemaFile {
   valijson::Schema schema_;
 };
 
-/// The schema of a kind, from configs/schema.
+/// The schema of a kind.
 inline const SchemaFile& schema_of(const std::string& kind) {
   static std::map<std::string, SchemaFile> files;
   const auto found = files.find(kind);
   if (found != files.end()) return found->second;
-  return files
-      .emplace(std::piecewise_construct, std::forward_as_tuple(kind),
-               std::forward_as_tuple(SHARDPLAN_SOURCE_DIR "/configs/schema/" + kind + ".schema.json"))
+  std::string text = shardplan::io::schema_text(kind, shardplan::catalog::builtin_catalog()).value_or("");
+  if (text.empty()) text = read_file(SHARDPLAN_SOURCE_DIR "/configs/schema/" + kind + ".schema.json");
+  return files.emplace(std::piecewise_construct, std::forward_as_tuple(kind), std::forward_as_tuple(std::move(text)))
       .first->second;
 }
 

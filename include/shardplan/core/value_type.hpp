@@ -22,8 +22,9 @@ struct ValueType {
     rate,     ///< 0 and more, below 1
     boolean,
     word,  ///< one of `words`
+    text,
     // Those with a syntax of their own. `words` are what one may spell among other things.
-    text,    ///< a word, or a word and a number
+    phrase,  ///< a word, or a word and a number
     name,    ///< of a table or of the catalog
     list,    ///< of words or numbers
     object,  ///< whose members are fields

@@ -33,6 +33,9 @@ struct CatalogSource {
 
   /// The names (not the aliases) of a kind, in the order in which `list` prints them.
   virtual std::vector<std::string_view> names(CatalogKind kind) const = 0;
+
+  /// The other names by which find() knows the entries of a kind, in lower case.
+  virtual std::vector<std::string_view> aliases(CatalogKind kind) const = 0;
 };
 
 }  // namespace shardplan::io

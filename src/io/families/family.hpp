@@ -5,11 +5,13 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "fields.hpp"
 #include "modules.hpp"
 #include "shardplan/core/model.hpp"
+#include "shardplan/core/value_type.hpp"
 
 namespace shardplan::io {
 
@@ -164,8 +166,14 @@ FamilyList granite_families();
 FamilyList nemotron_families();
 FamilyList other_families();
 const Family& transformer_family();
-/// The fields that the generic type has; any other is an error.
-const std::vector<std::string_view>& transformer_fields();
+/// A field of the generic type.
+struct GenericField {
+  std::string_view name;
+  ValueType type;
+  std::string_view about;
+};
+/// Those that it has; any other is an error.
+std::span<const GenericField> transformer_fields();
 
 /// The family of a model_type, also of one that is only another name of it; nothing when unknown.
 const Family* family_of(std::string_view model_type);

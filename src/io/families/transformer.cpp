@@ -114,49 +114,60 @@ constexpr Family family = {
     .adjust = transformer,
     .per_layer = transformer_layers};
 
+using Kind = ValueType::Kind;
+
+constexpr std::array<std::string_view, 2> layer_types = {"full_attention", "sliding_attention"};
+
+constexpr ValueType own(Kind kind) { return {kind, {}, {}}; }
+constexpr ValueType count(std::int64_t to, double from = 1) {
+  return {Kind::integer, {std::nullopt, from, static_cast<double>(to)}, {}};
+}
+constexpr ValueType words(std::span<const std::string_view> list) { return {Kind::word, {}, list}; }
+
+constexpr std::array<GenericField, 37> generic_fields = {{
+    {"$schema", own(Kind::text), ""},
+    {"shardplan", own(Kind::object), ""},
+    {"model_type", own(Kind::name), ""},
+    {"name", own(Kind::text), "for reports"},
+    {"hidden_size", count(limits::hidden), "width of the residual stream"},
+    {"num_hidden_layers", count(limits::layers), "decoder layers"},
+    {"num_attention_heads", count(limits::heads), "query heads"},
+    {"num_key_value_heads", count(limits::heads), "default: num_attention_heads"},
+    {"head_dim", count(limits::head_dim), "default: hidden_size / num_attention_heads"},
+    {"intermediate_size", count(limits::intermediate), "default: 4 hidden_size"},
+    {"vocab_size", count(limits::vocab), "rows of the embedding"},
+    {"max_position_embeddings", count(limits::positions), "longest sequence"},
+    {"tie_word_embeddings", own(Kind::boolean), "default false"},
+    {"hidden_act", words(activations), "default silu"},
+    {"gated_mlp", own(Kind::boolean), "default true for silu, geglu and reglu"},
+    {"norm", words(names_of<Norm>), "default rmsnorm"},
+    {"position", words(names_of<Position>), "default rope"},
+    {"attention_bias", own(Kind::boolean), "of q, k, v and o"},
+    {"qkv_bias", own(Kind::boolean), "of q, k and v"},
+    {"mlp_bias", own(Kind::boolean), "of the MLP"},
+    {"qk_norm", own(Kind::boolean), "norms of queries and keys"},
+    {"sliding_window", count(limits::positions, 0), "keys that a query sees"},
+    {"layer_types", {Kind::list, {}, layer_types}, ""},
+    {"attention_sinks", own(Kind::boolean), "one learned number per head"},
+    {"num_experts", count(limits::experts, 0), "routed experts of a layer"},
+    {"num_experts_per_tok", count(limits::experts), "experts that a token passes"},
+    {"moe_intermediate_size", count(limits::intermediate), "width of an expert"},
+    {"num_shared_experts", count(limits::experts, 0), "experts that every token passes"},
+    {"shared_expert_intermediate_size", count(limits::intermediate, 0), "width of the shared experts together"},
+    {"first_k_dense_replace", count(limits::layers, 0), "first layers without experts"},
+    {"norm_topk_prob", own(Kind::boolean), "has no effect on size or time"},
+    {"q_lora_rank", count(limits::hidden, 0), "latent attention"},
+    {"kv_lora_rank", count(limits::hidden), "latent attention"},
+    {"qk_nope_head_dim", count(limits::head_dim), "latent attention"},
+    {"qk_rope_head_dim", count(limits::head_dim), "latent attention"},
+    {"v_head_dim", count(limits::head_dim), "latent attention"},
+    {"num_nextn_predict_layers", count(limits::layers, 0), "multi-token prediction"},
+}};
+
 }  // namespace
 
 const Family& transformer_family() { return family; }
 
-const std::vector<std::string_view>& transformer_fields() {
-  static const std::vector<std::string_view> fields = {"$schema",
-                                                       "shardplan",
-                                                       "model_type",
-                                                       "name",
-                                                       "hidden_size",
-                                                       "num_hidden_layers",
-                                                       "num_attention_heads",
-                                                       "num_key_value_heads",
-                                                       "head_dim",
-                                                       "intermediate_size",
-                                                       "vocab_size",
-                                                       "max_position_embeddings",
-                                                       "tie_word_embeddings",
-                                                       "hidden_act",
-                                                       "gated_mlp",
-                                                       "norm",
-                                                       "position",
-                                                       "attention_bias",
-                                                       "qkv_bias",
-                                                       "mlp_bias",
-                                                       "qk_norm",
-                                                       "sliding_window",
-                                                       "layer_types",
-                                                       "attention_sinks",
-                                                       "num_experts",
-                                                       "num_experts_per_tok",
-                                                       "moe_intermediate_size",
-                                                       "num_shared_experts",
-                                                       "shared_expert_intermediate_size",
-                                                       "first_k_dense_replace",
-                                                       "norm_topk_prob",
-                                                       "q_lora_rank",
-                                                       "kv_lora_rank",
-                                                       "qk_nope_head_dim",
-                                                       "qk_rope_head_dim",
-                                                       "v_head_dim",
-                                                       "num_nextn_predict_layers"};
-  return fields;
-}
+std::span<const GenericField> transformer_fields() { return generic_fields; }
 
 }  // namespace shardplan::io
