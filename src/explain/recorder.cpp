@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "degrees.hpp"
+#include "shardplan/explain/named_symbols.hpp"
 
 namespace shardplan::explain {
 
@@ -52,6 +53,16 @@ Sym Recorder::run(const InputName& name, double value) const { return named(name
 
 Sym Recorder::config(const InputName& name, double value) const {
   return named(name, value, "config.json of the model");
+}
+
+Symbols<Sym> Recorder::symbols(const Symbols<double>& v) const {
+  const auto model = [this](std::string_view name, std::string_view meaning, double value) {
+    return value == 0 ? Sym(0.0) : config({name, meaning}, value);
+  };
+  const auto of_run = [this](std::string_view name, std::string_view meaning, double value) {
+    return degree({name, meaning}, value);
+  };
+  return named_symbols(v, model, of_run);
 }
 
 Sym Recorder::ranks(GroupKind group, double size) const {
@@ -117,6 +128,13 @@ Recorder Recorder::at_stage(std::size_t rank) const {
   inner.stage_ = fmt::format("@{}", rank);
   const std::string stage = fmt::format("stage {}", rank);
   inner.label_ = label_.empty() ? stage : fmt::format("{}: {}", stage, label_);
+  return inner;
+}
+
+Recorder Recorder::at_chunk(int chunk) const {
+  Recorder inner = *this;
+  inner.stage_ = fmt::format(".chunk{}{}", chunk, stage_);
+  inner.label_ = fmt::format("{}, chunk {}", label_, chunk);
   return inner;
 }
 

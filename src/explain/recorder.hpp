@@ -7,6 +7,7 @@
 
 #include "shardplan/core/run.hpp"
 #include "shardplan/explain/terms.hpp"
+#include "shardplan/physics/symbols.hpp"
 #include "shardplan/physics/trace.hpp"
 
 namespace shardplan::explain {
@@ -37,6 +38,8 @@ class Recorder {
   Sym total(const StepName& name, Sym formula, Sym addends, const Pieces&... pieces) const {
     return add(name, formula, text(name, pieces...), name.source, addends);
   }
+  /// The letters of a layer's formulas; 0 and degrees of 1 leave no trace.
+  Symbols<Sym> symbols(const Symbols<double>& v) const;
   /// Ranks of a group; derived degrees have formulas.
   Sym ranks(GroupKind group, double size) const;
   /// The symbol of the term of this name's address where it has the formula's value, to rounding.
@@ -53,6 +56,8 @@ class Recorder {
   /// Addresses below `word`, texts behind `label`.
   Recorder in(std::string_view word, std::string_view label = {}) const;
   Recorder at_stage(std::size_t rank) const;
+  Recorder at_chunk(int chunk) const;
+  Recorder of_run() const { return {*terms_, *run_}; }
 
   /// The address of a field below this recorder's path.
   std::string address(std::string_view field) const;

@@ -89,7 +89,7 @@ void TermBuilder::add_sends() {
   }
   for (std::size_t rank = 0; rank < stages.size(); ++rank) {
     const int stage = static_cast<int>(rank);
-    const double each = boundary_sends(w, stage);
+    const double each = boundary_sends(w.spec.shape, stage);
     const double blocked = w.simulated.exposed_p2p[rank];
     const std::string address = at_stage("time.communication_exposed.sends", stage);
     if (each <= 0) {
@@ -172,7 +172,7 @@ class DataTimes {
     for (const DataCall& call : calls) {
       Row row{&call, time_of(call), Sym()};
       row.exposed = exposed_of(row);
-      if (!in_each_pass(call)) (call.hides == Hides::behind_first_forward ? gather : reduce) += row.exposed;
+      if (!in_each_pass(call.hides)) (call.hides == Hides::behind_first_forward ? gather : reduce) += row.exposed;
       rows_.push_back(row);
     }
     hide_in_passes(Hides::behind_each_forward, "forward", b_.stages[rank_].forward);
@@ -203,7 +203,7 @@ class DataTimes {
   std::string at(std::string_view address) const { return at_stage(address, stage_); }
 
   Sym hidden_share(const DataCall& call) {
-    const bool each = in_each_pass(call) || call.hidden != b_.run.training.stack.timing.grad_reduce_hidden;
+    const bool each = in_each_pass(call.hides) || call.hidden != b_.run.training.stack.timing.grad_reduce_hidden;
     return rates_.stack(each ? "fsdp_hidden" : "reduce_hidden", "share of the traffic that overlap hides at most",
                         call.hidden, each ? "fsdp_hidden" : "grad_reduce_hidden");
   }
@@ -271,7 +271,7 @@ class DataTimes {
 
   /// When a chunk's gradients may be reduced.
   Sym start_of(int chunk) {
-    const double value = gradient_reduce_start(b_.run, b_.w, rank_, chunk);
+    const double value = gradient_reduce_start(b_.run, b_.w.spec.shape, b_.w.simulated, rank_, chunk);
     const std::string address = at(fmt::format("time.simulated.reduces_from.chunk{}", chunk));
     if (b_.terms.has(address)) return b_.of("ready", address);
     return b_.leaf(

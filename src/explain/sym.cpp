@@ -80,6 +80,10 @@ Sym ceil(Sym x) {
   return std::ceil(x.value()) == x.value() ? x : joined(Operation::ceiling, std::ceil(x.value()), x, Sym());
 }
 
+Sym round(Sym x) {
+  return std::round(x.value()) == x.value() ? x : joined(Operation::round, std::round(x.value()), x, Sym());
+}
+
 Sym floor(Sym x) {
   return std::floor(x.value()) == x.value() ? x : joined(Operation::floor, std::floor(x.value()), x, Sym());
 }

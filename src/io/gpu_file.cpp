@@ -124,14 +124,14 @@ void read_inter_node(ObjectReader& reader, Gpu& gpu) {
 void read_tables(ObjectReader& reader, Gpu& gpu) {
   const auto like = reader.text("measured_like", "the built-in GPU whose measured tables hold for this one, scaled");
   const int own = measured_table(gpu.name);
-  const int other = like ? measured_table(*like) : no_table;
-  if (like && other == no_table) {
+  const int other = like ? measured_table(*like) : no_measured_table;
+  if (like && other == no_measured_table) {
     reader.problem("measured_like", fmt::format("\"{}\" has no measured tables", *like),
                    fmt::format("{} have some", measured_gpus()));
   }
-  gpu.gemm.table = has_gemm_table(own) ? own : has_gemm_table(other) ? other : no_table;
-  gpu.attention_table = has_attention_table(own) ? own : has_attention_table(other) ? other : no_table;
-  gpu.collective_table = has_collective_table(own) ? own : has_collective_table(other) ? other : no_table;
+  gpu.gemm.table = has_gemm_table(own) ? own : has_gemm_table(other) ? other : no_measured_table;
+  gpu.attention_table = has_attention_table(own) ? own : has_attention_table(other) ? other : no_measured_table;
+  gpu.collective_table = has_collective_table(own) ? own : has_collective_table(other) ? other : no_measured_table;
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ int measured_table(std::string_view gpu) noexcept {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (same_name(all[i].gpu, gpu)) return static_cast<int>(i);
   }
-  return no_table;
+  return no_measured_table;
 }
 
 std::string measured_gpus() {
@@ -70,8 +70,8 @@ std::string measured_gpus() {
 
 std::string_view measured_gpu(int table) noexcept { return at(table).gpu; }
 
-bool has_gemm_table(int table) noexcept { return table != no_table && at(table).gemm != nullptr; }
-bool has_collective_table(int table) noexcept { return table != no_table && at(table).collectives != nullptr; }
+bool has_gemm_table(int table) noexcept { return table != no_measured_table && at(table).gemm != nullptr; }
+bool has_collective_table(int table) noexcept { return table != no_measured_table && at(table).collectives != nullptr; }
 
 double measured_gemm_share(int table, double m, double n, double k) noexcept {
   using namespace tables;
@@ -91,7 +91,7 @@ double measured_gemm_share(int table, double m, double n, double k) noexcept {
   return std::exp2((low + x.part * (high - low)) / gemm_unit);
 }
 
-bool has_attention_table(int table) noexcept { return table != no_table && at(table).attention != nullptr; }
+bool has_attention_table(int table) noexcept { return table != no_measured_table && at(table).attention != nullptr; }
 
 double measured_attention_share(int table, double head_dim, double length, double heads) noexcept {
   using namespace tables;

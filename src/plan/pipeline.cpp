@@ -4,8 +4,7 @@
 
 #include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/physics/layer_inputs.hpp"
-#include "shardplan/plan/data_volumes.hpp"
-#include "shardplan/plan/workspace.hpp"
+#include "shardplan/plan/communication_formulas.hpp"
 #include "shardplan/schedule/closed_form.hpp"
 
 namespace shardplan {
@@ -68,13 +67,7 @@ void run_extended(EstimateWorkspace& w, double microbatches) {
 
 }  // namespace
 
-double boundary_bytes(const Run& run) noexcept {
-  const double tokens = static_cast<double>(run.training.seq_length) *
-                        static_cast<double>(run.training.micro_batch_size) / run.parallel.context;
-  const double cut = run.parallel.sequence_parallel ? run.parallel.tensor : 1.0;
-  return boundary_volume(bytes_of(activation_dtype(run.training.precision)), tokens,
-                         static_cast<double>(run.model.hidden_size), cut);
-}
+double boundary_bytes(const Run& run) noexcept { return boundary_message(NoTrace{}, run); }
 
 void build_pipeline_spec(const Run& run, EstimateWorkspace& w) noexcept {
   const int p = run.parallel.pipeline;
@@ -87,12 +80,8 @@ void build_pipeline_spec(const Run& run, EstimateWorkspace& w) noexcept {
   w.spec.p2p = 0;
   w.spec.p2p_mode = schedule::P2pMode::overlap;
   if (p > 1) {
-    const FrameworkFacts& framework = facts_of(run.training.framework);
-    // Each tensor rank sends 1/t, gathered inside the node.
-    const bool scatter = framework.pipeline.scatters_sends && !run.parallel.sequence_parallel;
-    const double bytes = boundary_bytes(run) / (scatter ? run.parallel.tensor : 1.0);
-    w.spec.p2p = collective_seconds(run.cluster, Collective::send, w.topology.group(GroupKind::pipeline), bytes);
-    const bool blocks = framework.waits_for_sends(run.parallel.schedule);
+    w.spec.p2p = send_time(NoTrace{}, run, w.topology);
+    const bool blocks = facts_of(run.training.framework).waits_for_sends(run.parallel.schedule);
     if (blocks || !run.training.overlap.p2p) w.spec.p2p_mode = schedule::P2pMode::exposed;
   }
 }

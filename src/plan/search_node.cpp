@@ -181,8 +181,8 @@ void NodeSearch::list_representatives() {
         return false;
       }
       for (std::size_t i = 0; i < left.unit_runs; ++i) {
-        const UnitRun& one = w_.unit_runs[left.first_unit_run + i];
-        const UnitRun& other = w_.unit_runs[right.first_unit_run + i];
+        const UnitRunOf<double>& one = w_.unit_runs[left.first_unit_run + i];
+        const UnitRunOf<double>& other = w_.unit_runs[right.first_unit_run + i];
         if (one.unit != other.unit || one.count != other.count) return false;
       }
     }

@@ -66,7 +66,8 @@ StepTimeline step_timeline(const Run& run, EstimateWorkspace& w) {
       stage.reduce_start_s = schedule::aligned_grad_sync(step, rank);
     } else {
       for (int c = 0; c < chunks; ++c) {
-        stage.reduce_start_s.push_back(overlaps ? gradient_reduce_start(run, w, at, c) : stage.last_end_s);
+        stage.reduce_start_s.push_back(overlaps ? gradient_reduce_start(run, w.spec.shape, w.simulated, at, c)
+                                                : stage.last_end_s);
       }
     }
     if (drawn) {

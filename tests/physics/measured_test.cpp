@@ -107,12 +107,12 @@ TEST_CASE("look-ups are continuous at the edge of what was measured, and grow ou
 }
 
 TEST_CASE("GPUs take tables of their own or of the GPU that they are like") {
-  CHECK(measured_table("no such GPU") == no_table);
+  CHECK(measured_table("no such GPU") == no_measured_table);
   CHECK(gpu("v100").gemm.table == measured_table("A100-SXM-80GB"));
   CHECK(gpu("gb300").gemm.table == measured_table("B300"));
   CHECK(gpu("h100").gemm.table == measured_table("h100-sxm-80gb"));
-  CHECK(gpu("mi300x").gemm.table == no_table);
-  CHECK(gpu("l40s").collective_table == no_table);
+  CHECK(gpu("mi300x").gemm.table == no_measured_table);
+  CHECK(gpu("l40s").collective_table == no_measured_table);
   // H800's links run at 200 of 450 GB/s: the measured collective slows down by the ratio.
   Cluster cluster;
   cluster.gpu = gpu("h800");

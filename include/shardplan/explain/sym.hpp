@@ -99,6 +99,7 @@ Sym min(Sym left, Sym right);
 inline Sym larger(Sym left, Sym right) noexcept { return left.value() < right.value() ? right : left; }
 Sym ceil(Sym x);
 Sym floor(Sym x);
+Sym round(Sym x);
 Sym pow(Sym base, Sym exponent);
 Sym sqrt(Sym x);
 Sym exp(Sym x);

@@ -11,9 +11,9 @@
 
 namespace shardplan {
 
-inline constexpr int no_table = -1;
+inline constexpr int no_measured_table = -1;
 
-/// Index of a GPU's tables by its name (case ignored), or no_table.
+/// Index of a GPU's tables by its name (case ignored), or no_measured_table.
 int measured_table(std::string_view gpu) noexcept;
 
 /// Every GPU that has tables, one text: "a100-sxm-80gb, b200 ...".

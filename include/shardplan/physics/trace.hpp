@@ -9,6 +9,7 @@
 //   input(name, value)     a constant of this program's model; its `field` says whose, where that is not the model of
 //                          the step's time                             gpu, cluster, stack: one that a file states
 //   run, config            what the run file and the model's config.json say; degree: the same, 1 leaves no trace
+//   symbols(v)             the letters of a layer's formulas (symbols.hpp)
 //   ranks(group, size)     ranks of a group, of a shard set or of its replicas
 //   step(name, formula)    a named step; returns what stands for it in later formulas
 //   total(name, formula, addends)   a step whose formula is written out; its parts are the named addends of `addends`,
@@ -16,6 +17,8 @@
 //   known(name, formula)   what stands for it where a step of this address has the same value, else the formula
 //   looked_up(name, value), simulated(name, value)   a number that no formula gives: a table, a simulation
 //   in(word, label)        a trace whose addresses lie below `word` ("layers.dense" -> "layers.dense.mlp_up")
+//   of_run()               a trace of the whole run: no path, no stage
+//   at_chunk(c)            of one of a stage's model chunks ("time.pass.forward.chunk1@2")
 //   at_stage(rank)         a trace whose addresses are of that pipeline stage ("time.compute@2")
 // Text after a name's own (sizes, a rank) is given in pieces and put together by traces that keep it.
 #pragma once
@@ -87,8 +90,15 @@ struct NoTrace {
   static constexpr double simulated(const StepName&, double value, const Pieces&...) noexcept {
     return value;
   }
+  /// Symbols of a layer's formulas (symbols.hpp) as this trace's numbers.
+  template <class Symbols>
+  static constexpr const Symbols& symbols(const Symbols& v) noexcept {
+    return v;
+  }
   static constexpr NoTrace in(std::string_view, std::string_view = {}) noexcept { return {}; }
   static constexpr NoTrace at_stage(std::size_t) noexcept { return {}; }
+  static constexpr NoTrace at_chunk(int) noexcept { return {}; }
+  static constexpr NoTrace of_run() noexcept { return {}; }
 };
 
 /// The number type of a trace.
@@ -97,6 +107,8 @@ using NumberOf = typename Trace::Number;
 
 /// The double behind a number, for decisions and look-ups.
 constexpr double value_of(double number) noexcept { return number; }
+
+using std::round;
 
 /// The larger of two; where formulas are shown, the other one leaves no trace (max shows both).
 constexpr double larger(double a, double b) noexcept { return a < b ? b : a; }

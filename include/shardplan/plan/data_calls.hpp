@@ -16,27 +16,36 @@ enum class Hides : std::uint8_t {
   behind_each_backward   ///< the same in the backward pass
 };
 
-struct DataCall {
+template <class N>
+struct DataCallOf {
   std::string_view name;
   Collective op = Collective::all_reduce;
   GroupKind group = GroupKind::data;
   RankGroup ranks;
   Payload payload;
-  double bytes = 0;   ///< of the payload: the whole tensor over its group, per pass over all units
+  N bytes{};          ///< of the payload: the whole tensor over its group, per pass over all units
   double passes = 1;  ///< a step
   double units = 1;   ///< calls a pass
   bool overlaps = true;
   double hidden = 0.9;
   Hides hides = Hides::behind_last_backward;
 
-  double seconds = 0;  ///< a step, all passes
-  double exposed = 0;  ///< of it, what the step waits for
+  N seconds{};  ///< a step, all passes
+  N exposed{};  ///< of it, what the step waits for
 };
+using DataCall = DataCallOf<double>;
 
 /// What data parallelism sends for one stage: at most a dozen calls.
-using DataCalls = FixedList<DataCall, 16>;
+template <class N>
+using DataCallsOf = FixedList<DataCallOf<N>, 16>;
+using DataCalls = DataCallsOf<double>;
 
 /// Gradients, gathered weights, tied embeddings, replicas: every data-parallel collective of a stage.
 void stage_calls(const Run& run, const EstimateWorkspace& w, const Stage& stage, DataCalls& calls) noexcept;
+
+/// Whether a call is made once a layer and microbatch, not once a step.
+constexpr bool in_each_pass(Hides hides) noexcept {
+  return hides == Hides::behind_each_forward || hides == Hides::behind_each_backward;
+}
 
 }  // namespace shardplan

@@ -26,10 +26,12 @@ bool covered_by_modules(const Recompute& recompute, Covered covered) noexcept;
 GroupKind group_of(CollectiveName name) noexcept;
 
 /// Messages that one rank sends to its pipeline neighbours for one microbatch.
-double boundary_sends(const EstimateWorkspace& w, int rank) noexcept;
+double boundary_sends(const schedule::Shape& shape, int rank) noexcept;
 
-/// Whether a call is made once a layer and microbatch, not once a step.
-bool in_each_pass(const DataCall& call) noexcept;
+Collective op_of(CollectiveName name) noexcept;
+
+/// Where the bytes of a group's collectives are to be read.
+std::string_view volume_source(GroupKind group) noexcept;
 
 /// Fills in what each call of a rank takes and what of it the step waits for. A rank that is done before the others
 /// reduces while they finish, one that starts after them gathers while they begin: of both only the rest is waited for.

@@ -31,14 +31,19 @@ struct CollectiveSumOf {
   N time_s{};
   N exposed_s{};
 };
+template <class N>
+using CollectiveSumsOf = std::array<CollectiveSumOf<N>, collective_count>;
 using CollectiveSum = CollectiveSumOf<double>;
-using CollectiveSums = std::array<CollectiveSum, collective_count>;
 
 /// Rows and columns of a weight matrix on this rank.
-struct MatrixShape {
-  double rows = 0, cols = 0;
-  bool operator==(const MatrixShape&) const = default;
+template <class N>
+struct MatrixShapeOf {
+  N rows{}, cols{};
+  bool operator==(const MatrixShapeOf& other) const noexcept {
+    return value_of(rows) == value_of(other.rows) && value_of(cols) == value_of(other.cols);
+  }
 };
+using MatrixShape = MatrixShapeOf<double>;
 
 /// Everything that one layer (or one end of the model) adds to its stage, for one microbatch. N is double in an
 /// estimate; with symbols the same functions write down what they compute (physics/trace.hpp).
@@ -51,10 +56,10 @@ struct UnitOf {
   UnitTimeOf<N> time;
   LayerTransientOf<N> transient;
   MatrixStepTimeOf<N> matrix_step;  ///< products of the optimizer's update, once a step
-  std::array<CollectiveSumOf<N>, collective_count> collectives{};
-  N forward_exposed_s{};              ///< communication that the forward pass waits for
-  N backward_exposed_s{};             ///< and the backward pass with its recomputation
-  FixedList<MatrixShape, 16> shapes;  ///< distinct shapes of trained matrices
+  CollectiveSumsOf<N> collectives{};
+  N forward_exposed_s{};                   ///< communication that the forward pass waits for
+  N backward_exposed_s{};                  ///< and the backward pass with its recomputation
+  FixedList<MatrixShapeOf<N>, 16> shapes;  ///< distinct shapes of trained matrices
 };
 using Unit = UnitOf<double>;
 
@@ -107,18 +112,18 @@ struct StageOf {
   int layers = 0;
   bool has_embedding = false;
   bool has_head = false;
-  FixedList<MatrixShape, 48> shapes;  ///< distinct shapes of trained matrices
-  N largest_layer{};                  ///< elements of the largest layer here: what gathers hold at once
-  N root{};                           ///< elements of embedding, head and final norm here
-  N layer_saved{};                    ///< of the layer whose recomputation holds most
-  N layer_kept{};                     ///< what that layer keeps anyway
+  FixedList<MatrixShapeOf<N>, 48> shapes;  ///< distinct shapes of trained matrices
+  N largest_layer{};                       ///< elements of the largest layer here: what gathers hold at once
+  N root{};                                ///< elements of embedding, head and final norm here
+  N layer_saved{};                         ///< of the layer whose recomputation holds most
+  N layer_kept{};                          ///< what that layer keeps anyway
   N layer_checkpoint{};
   LayerTransientOf<N> transient;  ///< of the layer with the largest one
   N forward_s{};                  ///< one microbatch through all chunks, with exposed communication
   N backward_s{};
-  N data_s{};                                                      ///< data-parallel traffic of a step
-  N data_exposed_s{};                                              ///< data-parallel traffic that the step waits for
-  std::array<N, names_of<GroupKind>.size()> exposed_by_group_s{};  ///< of the step, by GroupKind; p2p apart
+  N data_s{};                             ///< data-parallel traffic of a step
+  N data_exposed_s{};                     ///< data-parallel traffic that the step waits for
+  std::array<N, 8> exposed_by_group_s{};  ///< of the step, by GroupKind; p2p apart
 };
 using Stage = StageOf<double>;
 
@@ -132,10 +137,11 @@ struct EstimateWorkspaceOf {
   std::vector<UnitOf<N>> frozen_input;    ///< the same behind a frozen embedding
   std::vector<UnitOf<N>> not_recomputed;  ///< by layer kind, where full:N leaves a layer alone
   EndsOf<N> ends;
-  std::vector<int> first_layers;                              ///< of each virtual stage
-  std::vector<UnitRunOf<N>> unit_runs;                        ///< what the chunks are made of, chunk by chunk
-  std::vector<ChunkOf<N>> chunks;                             ///< rank by rank
-  std::vector<StageOf<N>> stages;                             ///< rank by rank
+  std::vector<int> first_layers;        ///< of each virtual stage
+  std::vector<UnitRunOf<N>> unit_runs;  ///< what the chunks are made of, chunk by chunk
+  std::vector<ChunkOf<N>> chunks;       ///< rank by rank
+  std::vector<StageOf<N>> stages;       ///< rank by rank
+  // The simulated schedule is over double: of its times explanations have the values alone.
   std::vector<double> forward, backward, weight, activation;  ///< per virtual stage
   schedule::PipelineSpec spec;
   schedule::PipelineWorkspace pipeline;
@@ -160,7 +166,8 @@ inline bool aligns_reduction(const Run& run) noexcept {
 }
 
 /// When one rank may start to reduce a chunk's gradients as a whole, where the reduction overlaps.
-double gradient_reduce_start(const Run& run, const EstimateWorkspace& w, std::size_t rank, int chunk) noexcept;
+double gradient_reduce_start(const Run& run, const schedule::Shape& shape, const schedule::PipelineResult& simulated,
+                             std::size_t rank, int chunk) noexcept;
 
 /// The simulated step of every rank, for a workspace whose pipeline has run.
 StepTimeline step_timeline(const Run& run, EstimateWorkspace& w);
