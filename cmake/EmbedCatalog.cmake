@@ -4,7 +4,7 @@
 #     sorted by bytes) that are looked up by bisection;
 #   - texts are raw string literals; those beyond what compilers must accept become arrays of bytes.
 cmake_minimum_required(VERSION 3.25)
-set(KINDS models gpus clusters stacks runs schema)
+set(KINDS models gpus clusters stacks runs)
 set(LONGEST_LITERAL 60000)
 
 set(out "// Generated from configs/ by cmake/EmbedCatalog.cmake.\n#include \"entry.hpp\"\n\n")
@@ -87,14 +87,10 @@ foreach(kind IN LISTS KINDS)
   foreach(file IN LISTS files)
     file(READ "${file}" document)
     get_filename_component(name "${file}" NAME_WLE)
-    if(kind STREQUAL "schema")  # printed as it is
-      string(REPLACE ".schema" "" name "${name}")
-    else()
-      string(REGEX REPLACE "\n[ \t]+" "\n" document "${document}")
-    endif()
+    string(REGEX REPLACE "\n[ \t]+" "\n" document "${document}")
     set(text "${document}")
     set(aliases "")
-    if(kind MATCHES "^(runs|schema)$")  # runs may hold comments, which string(JSON) does not know
+    if(kind STREQUAL "runs")  # runs may hold comments, which string(JSON) does not know
       add_entry()
       continue()
     endif()

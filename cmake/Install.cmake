@@ -14,7 +14,7 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/shardplanConfigVers
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/shardplanConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/shardplanConfigVersion.cmake
         DESTINATION ${package_dir} COMPONENT development)
-install(DIRECTORY configs/runs configs/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/shardplan COMPONENT runtime
+install(DIRECTORY configs/runs DESTINATION ${CMAKE_INSTALL_DATADIR}/shardplan COMPONENT runtime
         FILES_MATCHING PATTERN "*.json")
 
 # What shells and man(1) look for, and documents where Debian's policy wants them: compressed, with a copyright file.
@@ -29,6 +29,8 @@ function(compressed source target)
 endfunction()
 if(TARGET shardplan_shell_outputs)
   set(shell_folder ${CMAKE_CURRENT_BINARY_DIR}/apps/shardplan/shell)
+  # The schemas that files beside them name: printed by the program, as `shardplan schema` does.
+  install(DIRECTORY ${shell_folder}/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/shardplan COMPONENT runtime)
   install(FILES ${shell_folder}/shardplan.bash RENAME shardplan COMPONENT runtime
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
   install(FILES ${shell_folder}/_shardplan COMPONENT runtime

@@ -163,10 +163,7 @@ Listing list_kinds(bool json) {
   Listing listing{Table({{"kind"}, {"what", report::Align::left}}), {}};
   for (const Kind& kind : kinds) {
     if (json) {
-      nlohmann::ordered_json item;
-      item["name"] = std::string(kind.name);
-      item["description"] = std::string(kind.what);
-      listing.items.push_back(item.dump());
+      listing.items.push_back(io::kind_item(kind.name, kind.what));
     } else {
       listing.table.add({kind.name, kind.what});
     }

@@ -14,21 +14,19 @@ Outcome run_schema(const Arguments& arguments, const OutputStyle& style) {
     return usage_problem(fmt::format("--format {}: a schema is JSON", name(style.format)));
   }
   if (style.quiet) return usage_problem("-q: a schema has no first line that answers for the others");
-  std::vector<std::string_view> names = io::schema_names();
-  names.insert(names.end() - 1, "output");
+  const std::vector<std::string_view> names = io::schema_names();
   if (arguments.words.empty()) {
     return usage_problem(fmt::format("schema takes the name of one: {}", io::list_of(names)),
                          "for example shardplan schema run -o run.schema.json");
   }
   const std::string& wanted = arguments.words.front();
   std::optional<std::string> text = io::schema_text(wanted, catalog::builtin_catalog());
-  if (const auto embedded = catalog::find_schema(wanted); embedded && !text) text = std::string(*embedded);
   if (!text) {
     return usage_problem(
         fmt::format("schema: \"{}\" is not {}{}", wanted, io::list_of(names), io::did_you_mean(wanted, names)));
   }
   Outcome outcome;
-  outcome.result = *text;
+  outcome.result = std::move(*text);
   return outcome;
 }
 

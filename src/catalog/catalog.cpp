@@ -75,10 +75,6 @@ const io::CatalogSource& builtin_catalog() {
 
 std::optional<std::string_view> find_run(std::string_view name) { return find_in(runs_shelf(), name); }
 
-std::optional<std::string_view> find_schema(std::string_view name) { return find_in(schema_shelf(), name); }
-
-std::vector<std::string_view> schema_names() { return names_in(schema_shelf()); }
-
 std::vector<std::string_view> run_names() { return names_in(runs_shelf()); }
 
 }  // namespace shardplan::catalog

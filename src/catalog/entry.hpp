@@ -30,6 +30,5 @@ Shelf gpus_shelf() noexcept;
 Shelf clusters_shelf() noexcept;
 Shelf stacks_shelf() noexcept;
 Shelf runs_shelf() noexcept;
-Shelf schema_shelf() noexcept;
 
 }  // namespace shardplan::catalog

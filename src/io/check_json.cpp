@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "describe_outputs.hpp"
 #include "json_writer.hpp"
 #include "object_reader.hpp"
 #include "shardplan/version.hpp"
@@ -21,30 +22,28 @@ using Lines = JsonWriter::Lines;
 constexpr std::string_view check_schema = "shardplan/check/v1";
 
 void write_value(JsonWriter& out, std::string_view member, Requirement requirement, double value) {
-  if (requirement == Requirement::fits) {
-    out.boolean(member, value != 0);
-  } else {
-    out.real(member, value);
-  }
+  const bool fits = requirement == Requirement::fits;
+  if (fits || out.describes()) out.boolean(member, value != 0);
+  if (!fits || out.describes()) out.real(member, value);
 }
 
-void write_figures(JsonWriter& out, std::string_view member, const Figures& figures) {
-  out.begin_object(member, Lines::one);
+void write_figure_members(JsonWriter& out, const Figures& figures) {
   out.integer("capacity_bytes", figures.capacity_bytes);
   out.integer("peak_bytes", figures.peak_bytes);
   out.integer("reserved_bytes", figures.reserved_bytes);
-  out.integer("headroom_bytes", figures.headroom_bytes);
+  out.integer("headroom_bytes", figures.headroom_bytes, JsonWriter::Whole::any);
   out.boolean("fits", figures.fits);
   out.real("step_s", figures.step_s);
   out.real("tokens_per_s_per_gpu", figures.tokens_per_s_per_gpu);
   out.real("mfu", figures.mfu);
   out.real("bubble_fraction", figures.bubble_fraction);
   out.real("gpu_hours_per_1e12_tokens", figures.gpu_hours);
-  if (figures.price) {
-    out.real("price_per_1e12_tokens", *figures.price);
-  } else {
-    out.null("price_per_1e12_tokens");
-  }
+  out.real_or_null("price_per_1e12_tokens", figures.price);
+}
+
+void write_figures(JsonWriter& out, std::string_view member, const Figures& figures) {
+  out.begin_object(member, Lines::one);
+  write_figure_members(out, figures);
   out.end_object();
 }
 
@@ -59,40 +58,57 @@ void write_problem(JsonWriter& out, const Diagnostic& problem) {
   out.end_object();
 }
 
+void write_failure(JsonWriter& out, const Checked& checked) {
+  const plan::Verdict& verdict = checked.verdict;
+  if (verdict.holds) return;
+  out.begin_object({}, Lines::one);
+  out.word("requirement", verdict.requirement);
+  write_value(out, "limit", verdict.requirement, verdict.limit);
+  write_value(out, "actual", verdict.requirement, verdict.actual);
+  // No line: no file states it.
+  out.integer_or_null("line", checked.line > 0 ? std::optional<std::int64_t>(checked.line) : std::nullopt);
+  out.end_object();
+}
+
+void write_failures(JsonWriter& out, const CheckedRun& run) {
+  const bool some = run.status == CheckStatus::fail;
+  out.begin_array("failures", Lines::many, {some ? std::size_t{1} : 0, 0, false, !some});
+  for (const Checked& checked : run.requirements) write_failure(out, checked);
+  out.end_array();
+}
+
 void write_file(JsonWriter& out, const CheckedRun& run) {
   out.begin_object();
   out.text("path", run.path);
-  out.text("status", name(run.status));
-  out.begin_array("failures");
-  for (const Checked& checked : run.requirements) {
-    const plan::Verdict& verdict = checked.verdict;
-    if (verdict.holds) continue;
-    out.begin_object({}, Lines::one);
-    out.text("requirement", name(verdict.requirement));
-    write_value(out, "limit", verdict.requirement, verdict.limit);
-    write_value(out, "actual", verdict.requirement, verdict.actual);
-    if (checked.line > 0) {
-      out.integer("line", checked.line);
-    } else {
-      out.null("line");  // no file states it
-    }
-    out.end_object();
-  }
-  out.end_array();
-  if (run.fix.empty()) {
-    out.null("fix");
-  } else {
-    out.text("fix", run.fix);
-  }
+  out.constant("status", name(run.status));
+  write_failures(out, run);
   if (run.status == CheckStatus::error) {
-    out.begin_array("problems");
+    out.null("fix");
+    out.begin_array("problems", Lines::many, {1});
     for (const Diagnostic& problem : run.problems) write_problem(out, problem);
     out.end_array();
   } else {
+    out.text_or_null("fix", run.fix);
     write_figures(out, "figures", run.figures);
-    if (run.baseline) write_figures(out, "baseline", *run.baseline);
-    if (run.compared && !run.baseline) out.null("baseline");
+    out.optional(run.compared || run.baseline, [&] {
+      out.object_or_null("baseline", run.baseline.has_value(), Lines::one,
+                         [&] { write_figure_members(out, run.baseline.value_or(Figures())); });
+    });
   }
+  out.end_object();
+}
+
+void write_check(JsonWriter& out, std::span<const CheckedRun> runs) {
+  const plan::CheckCounts counts = plan::count(runs);
+  out.begin_object();
+  out.constant("schema", check_schema);
+  out.text("version", SHARDPLAN_VERSION);
+  out.integer("passed", static_cast<std::int64_t>(counts.passed));
+  out.integer("failed", static_cast<std::int64_t>(counts.failed));
+  out.integer("errors", static_cast<std::int64_t>(counts.errors));
+  out.begin_array("files");
+  for (const CheckedRun& run : runs) write_file(out, run);
+  out.end_array();
   out.end_object();
 }
 
@@ -124,19 +140,20 @@ Figures read_figures(const nlohmann::json& object, std::string_view file, const 
 }  // namespace
 
 std::string check_json(std::span<const CheckedRun> runs) {
-  const plan::CheckCounts counts = plan::count(runs);
   JsonWriter out;
-  out.begin_object();
-  out.text("schema", check_schema);
-  out.text("version", SHARDPLAN_VERSION);
-  out.integer("passed", static_cast<std::int64_t>(counts.passed));
-  out.integer("failed", static_cast<std::int64_t>(counts.failed));
-  out.integer("errors", static_cast<std::int64_t>(counts.errors));
-  out.begin_array("files");
-  for (const CheckedRun& run : runs) write_file(out, run);
-  out.end_array();
-  out.end_object();
+  write_check(out, runs);
   return out.str() + "\n";
+}
+
+void describe_check(JsonWriter& out) {
+  std::vector<CheckedRun> runs;
+  for (const CheckStatus status : {CheckStatus::pass, CheckStatus::fail, CheckStatus::error}) {
+    CheckedRun& run = runs.emplace_back();
+    run.status = status;
+    run.requirements.emplace_back();
+    run.problems.emplace_back();
+  }
+  write_check(out, runs);
 }
 
 bool is_check(const JsonText& text) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "describe_outputs.hpp"
 #include "json_writer.hpp"
 #include "shardplan/io/json_text.hpp"
 #include "shardplan/plan/results.hpp"
@@ -88,18 +89,39 @@ void write_value(JsonWriter& out, const ResultField& field, double value) {
   }
 }
 
+/// A path, and what each run has there: write_values() writes the entries. Any JSON, as fields are.
+template <class WriteValues>
+void write_row(JsonWriter& out, std::string_view path, const WriteValues& write_values) {
+  out.begin_object({}, Lines::one);
+  out.text("path", path);
+  out.begin_array("values", Lines::one, {2});
+  if (out.describes()) {
+    out.json({}, {});
+  } else {
+    write_values();
+  }
+  out.end_array();
+  out.end_object();
+}
+
+void write_inputs(JsonWriter& out, const Comparison& comparison, bool all) {
+  out.list("inputs", comparison.inputs, [&](const plan::InputRow& row) {
+    if (row.equal && !all) return;
+    write_row(out, row.path, [&] {
+      for (const std::string& value : row.values) out.json({}, value.empty() ? "null" : value);
+    });
+  });
+}
+
 void write_fits(JsonWriter& out, const Comparison& comparison, bool all) {
   const auto& runs = comparison.runs;
   const bool equal = std::all_of(runs.begin(), runs.end(), [&](const plan::ComparedRun& run) {
     return run.estimate.fits == runs.front().estimate.fits;
   });
   if (equal && !all) return;
-  out.begin_object({}, Lines::one);
-  out.text("path", "/memory/fits");
-  out.begin_array("values");
-  for (const plan::ComparedRun& run : runs) out.boolean({}, run.estimate.fits);
-  out.end_array();
-  out.end_object();
+  write_row(out, "/memory/fits", [&] {
+    for (const plan::ComparedRun& run : runs) out.boolean({}, run.estimate.fits);
+  });
 }
 
 void write_result(JsonWriter& out, const ResultField& field, const Comparison& comparison, bool all) {
@@ -109,11 +131,31 @@ void write_result(JsonWriter& out, const ResultField& field, const Comparison& c
     return value == values.front() || (std::isnan(value) && std::isnan(values.front()));
   });
   if (equal && !all) return;
-  out.begin_object({}, Lines::one);
-  out.text("path", field.path);
-  out.begin_array("values");
-  for (const double value : values) write_value(out, field, value);
+  write_row(out, field.path, [&] {
+    for (const double value : values) write_value(out, field, value);
+  });
+}
+
+void write_results(JsonWriter& out, const Comparison& comparison, bool all) {
+  out.begin_array("results");
+  write_fits(out, comparison, all);
+  for (const ResultField& field : plan::result_fields()) {
+    // What a run states is an input.
+    const bool shown = !field.path.empty() && field.path.rfind("/run/", 0) != 0;
+    if (shown && !out.describes()) write_result(out, field, comparison, all);
+  }
   out.end_array();
+}
+
+void write_comparison(JsonWriter& out, const Comparison& comparison, bool all) {
+  out.begin_object();
+  out.constant("schema", "shardplan/compare/v1");
+  out.text("version", SHARDPLAN_VERSION);
+  out.begin_array("runs", Lines::one, {2});
+  for (const plan::ComparedRun& run : comparison.runs) out.text({}, run.name);
+  out.end_array();
+  write_inputs(out, comparison, all);
+  write_results(out, comparison, all);
   out.end_object();
 }
 
@@ -149,38 +191,14 @@ std::vector<plan::InputRow> input_rows(std::span<const std::string_view> resolve
 
 std::string compare_json(const Comparison& comparison, bool all) {
   JsonWriter out;
-  out.begin_object();
-  out.text("schema", "shardplan/compare/v1");
-  out.text("version", SHARDPLAN_VERSION);
-  out.begin_array("runs", Lines::one);
-  for (const plan::ComparedRun& run : comparison.runs) out.text({}, run.name);
-  out.end_array();
-  out.begin_array("inputs");
-  for (const plan::InputRow& row : comparison.inputs) {
-    if (row.equal && !all) continue;
-    out.begin_object({}, Lines::one);
-    out.text("path", row.path);
-    out.begin_array("values");
-    for (const std::string& value : row.values) {
-      if (value.empty()) {
-        out.null({});
-      } else {
-        out.json({}, value);
-      }
-    }
-    out.end_array();
-    out.end_object();
-  }
-  out.end_array();
-  out.begin_array("results");
-  write_fits(out, comparison, all);
-  for (const ResultField& field : plan::result_fields()) {
-    // What a run states is an input.
-    if (!field.path.empty() && field.path.rfind("/run/", 0) != 0) write_result(out, field, comparison, all);
-  }
-  out.end_array();
-  out.end_object();
+  write_comparison(out, comparison, all);
   return out.str() + "\n";
+}
+
+void describe_compare(JsonWriter& out) {
+  Comparison comparison;
+  comparison.runs.resize(2);
+  write_comparison(out, comparison, true);
 }
 
 }  // namespace shardplan::io

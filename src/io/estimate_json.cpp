@@ -1,12 +1,26 @@
 #include "shardplan/io/estimate_json.hpp"
 
+#include <array>
+#include <optional>
+#include <span>
+
+#include "describe_outputs.hpp"
 #include "json_writer.hpp"
 #include "shardplan/version.hpp"
 
 namespace shardplan::io {
 namespace {
 
+using Whole = JsonWriter::Whole;
 constexpr JsonWriter::Lines one_line = JsonWriter::Lines::one;
+constexpr JsonWriter::Entries two = {2, 2};
+
+constexpr std::array<std::string_view, 2> overhead_parts = {"transient_bytes", "framework_bytes"};
+constexpr std::array<std::string_view, 2> layer_kinds = {"dense", "moe"};
+
+/// What splits an expert's matrices, the last of them, is shown as expert traffic.
+constexpr auto shown_groups =
+    std::span<const std::string_view>(names_of<GroupKind>).first(static_cast<std::size_t>(GroupKind::expert_tensor));
 
 /// The group as the schema names it: what splits an expert's matrices counts as expert traffic.
 std::string_view group_name(GroupKind group) noexcept {
@@ -50,18 +64,19 @@ void write_stage(JsonWriter& out, const StageEstimate& stage, bool detail) {
   out.integer("layers", stage.layers);
   out.integer("parameters", stage.parameters);
   out.integer("in_flight_microbatches", stage.in_flight_microbatches);
-  if (detail) out.integer("in_flight_chunks", stage.in_flight_chunks);
-  out.text("peak_moment", name(stage.peak_moment));
+  out.optional(detail, [&] { out.integer("in_flight_chunks", stage.in_flight_chunks); });
+  out.word("peak_moment", stage.peak_moment);
   write_parts(out, stage.peak());
   out.integer("reserved_bytes", stage.reserved_bytes);
   out.integer("host_bytes", stage.host_bytes);
   out.integer("nvme_bytes", stage.nvme_bytes);
   out.begin_object("moments");
   for (std::size_t i = 0; i < moment_count; ++i) {
-    if (!stage.has_moment[i]) continue;
-    out.begin_object(names_of<Moment>[i], one_line);
-    write_parts(out, stage.moments[i]);
-    out.end_object();
+    out.optional(stage.has_moment[i], [&] {
+      out.begin_object(names_of<Moment>[i], one_line);
+      write_parts(out, stage.moments[i]);
+      out.end_object();
+    });
   }
   out.end_object();
   out.end_object();
@@ -72,40 +87,37 @@ void write_memory(JsonWriter& out, const Estimate& estimate, bool detail) {
   out.integer("capacity_bytes", estimate.capacity_bytes);
   out.integer("peak_bytes", estimate.peak_bytes);
   out.integer("peak_stage", estimate.peak_stage);
-  out.text("peak_moment", name(estimate.stages[static_cast<std::size_t>(estimate.peak_stage)].peak_moment));
+  out.word("peak_moment", estimate.stages[static_cast<std::size_t>(estimate.peak_stage)].peak_moment);
   out.integer("reserved_bytes", estimate.reserved_bytes);
-  out.begin_array("reserved_band_bytes", one_line);
+  out.begin_array("reserved_band_bytes", one_line, two);
   out.integer("", estimate.reserved_low_bytes);
   out.integer("", estimate.reserved_high_bytes);
   out.end_array();
-  out.integer("headroom_bytes", estimate.headroom_bytes);
+  out.integer("headroom_bytes", estimate.headroom_bytes, Whole::any);
   out.boolean("fits", estimate.fits);
   out.integer("host_bytes_per_node", estimate.host_bytes_per_node);
   out.integer("nvme_bytes_per_node", estimate.nvme_bytes_per_node);
-  out.begin_array("stages");
-  for (const StageEstimate& stage : estimate.stages) write_stage(out, stage, detail);
-  out.end_array();
+  out.list("stages", estimate.stages, JsonWriter::Lines::many,
+           [&](const StageEstimate& stage) { write_stage(out, stage, detail); }, {1});
   out.end_object();
 }
 
 void write_communication(JsonWriter& out, const Estimate& estimate) {
   out.begin_object("communication");
-  out.begin_array("calls");
-  for (const CommunicationCall& call : estimate.communication) {
+  out.list("calls", estimate.communication, [&](const CommunicationCall& call) {
     out.begin_object({}, one_line);
     out.text("name", call.name);
-    out.text("op", name(call.op));
-    out.text("group", group_name(call.group));
+    out.word("op", call.op);
+    out.word("group", group_name(call.group), shown_groups);
     out.integer("group_size", call.group_size);
-    out.text("scope", name(call.scope));
+    out.word("scope", call.scope);
     out.integer("calls_per_step", call.calls_per_step);
     out.integer("message_bytes", call.message_bytes);
     out.integer("sent_bytes_per_step", call.sent_bytes_per_step);
     out.real("time_s", call.time_s);
     out.real("exposed_s", call.exposed_s);
     out.end_object();
-  }
-  out.end_array();
+  });
   const SentBytes& sent = estimate.sent;
   out.begin_object("sent_bytes_per_step", one_line);
   out.integer("tensor", sent.tensor);
@@ -120,7 +132,7 @@ void write_communication(JsonWriter& out, const Estimate& estimate) {
 
 void write_pipeline(JsonWriter& out, const PipelineEstimate& pipeline) {
   out.begin_object("pipeline", one_line);
-  out.text("schedule", name(pipeline.schedule));
+  out.word("schedule", pipeline.schedule);
   out.integer("num_microbatches", pipeline.num_microbatches);
   out.real("bubble_fraction", pipeline.bubble_fraction);
   out.real("ideal_bubble_fraction", pipeline.ideal_bubble_fraction);
@@ -136,11 +148,11 @@ void write_time(JsonWriter& out, const TimeEstimate& time) {
   out.real("bubble_s", time.bubble_s);
   out.real("optimizer_s", time.optimizer_s);
   out.real("offload_s", time.offload_s);
-  out.begin_array("step_band_s", one_line);
+  out.begin_array("step_band_s", one_line, two);
   out.real("", time.band_low_s);
   out.real("", time.band_high_s);
   out.end_array();
-  out.text("step_band_class", name(time.band_class));
+  out.word("step_band_class", time.band_class);
   out.end_object();
 }
 
@@ -160,11 +172,8 @@ void write_throughput(JsonWriter& out, const ThroughputEstimate& throughput) {
   out.real("mfu_causal", throughput.mfu_causal);
   out.real("mfu_6n", throughput.mfu_6n);
   out.real("gpu_hours_per_1e12_tokens", throughput.gpu_hours_per_1e12_tokens);
-  if (throughput.has_price) {
-    out.real("price_per_1e12_tokens", throughput.price_per_1e12_tokens);
-  } else {
-    out.null("price_per_1e12_tokens");
-  }
+  out.real_or_null("price_per_1e12_tokens",
+                   throughput.has_price ? std::optional(throughput.price_per_1e12_tokens) : std::nullopt);
   out.end_object();
 }
 
@@ -175,43 +184,33 @@ void write_measured(JsonWriter& out, const Measured& measured) {
   out.real("hfu", measured.hfu);
   out.real("ratio_to_estimate", measured.ratio_to_estimate);
   out.boolean("in_band", measured.in_band);
-  if (measured.suspect.term.empty()) {
-    out.null("suspect");
-  } else {
-    out.text("suspect", measured.suspect.term);
-  }
+  out.text_or_null("suspect", measured.suspect.term);
   out.end_object();
 }
 
 void write_warnings(JsonWriter& out, const Warnings& warnings) {
-  out.begin_array("warnings");
-  for (const Warning& warning : warnings) {
+  out.list("warnings", warnings, [&](const Warning& warning) {
     out.begin_object({}, one_line);
     out.text("code", warning.code);
     out.text("path", warning.path);
     out.text("message", warning.message);
     out.end_object();
-  }
-  out.end_array();
+  });
 }
 
 void write_numbers(JsonWriter& out, std::string_view name, const std::vector<double>& values) {
-  out.begin_array(name, one_line);
-  for (const double value : values) out.real("", value);
-  out.end_array();
+  out.list(name, values, one_line, [&](double value) { out.real("", value); });
 }
 
 void write_overheads(JsonWriter& out, const EstimateDetail& detail) {
-  out.begin_array("overheads");
-  for (const OverheadDetail& line : detail.overheads) {
+  out.list("overheads", detail.overheads, [&](const OverheadDetail& line) {
     out.begin_object({}, one_line);
     out.text("name", line.name);
     out.integer("bytes", line.bytes);
-    out.text("part", line.allocated ? "transient_bytes" : "framework_bytes");
+    out.word("part", overhead_parts[line.allocated ? 0 : 1], overhead_parts);
     out.text("source", line.source);
     out.end_object();
-  }
-  out.end_array();
+  });
 }
 
 void write_offload(JsonWriter& out, const OffloadEstimate& offload) {
@@ -229,8 +228,7 @@ void write_timeline(JsonWriter& out, const StepTimeline& timeline) {
   out.begin_object("timeline");
   out.real("makespan_s", timeline.makespan_s);
   out.real("max_span_s", timeline.max_span_s);
-  out.begin_array("stages");
-  for (const StageTimeline& stage : timeline.stages) {
+  out.list("stages", timeline.stages, [&](const StageTimeline& stage) {
     out.begin_object();
     out.integer("stage", stage.stage);
     out.real("first_start_s", stage.first_start_s);
@@ -239,31 +237,26 @@ void write_timeline(JsonWriter& out, const StepTimeline& timeline) {
     out.real("exposed_p2p_s", stage.exposed_p2p_s);
     write_numbers(out, "gradients_ready_s", stage.gradients_ready_s);
     write_numbers(out, "reduce_start_s", stage.reduce_start_s);
-    out.begin_array("activations_held", one_line);
-    for (const HeldActivations& point : stage.held) {
-      out.begin_array({}, one_line);
+    out.list("activations_held", stage.held, one_line, [&](const HeldActivations& point) {
+      out.begin_array({}, one_line, {.in_turn = true});
       out.real("", point.time_s);
       out.integer("", point.bytes);
       out.end_array();
-    }
-    out.end_array();
+    });
     out.end_object();
-  }
-  out.end_array();
+  });
   out.end_object();
 }
 
 void write_detail(JsonWriter& out, const EstimateDetail& detail) {
-  out.begin_array("layers");
-  for (const LayerDetail& layer : detail.layers) {
+  out.list("layers", detail.layers, [&](const LayerDetail& layer) {
     out.begin_object();
     out.integer("first", layer.first);
     out.integer("count", layer.count);
-    out.text("kind", layer.moe ? "moe" : "dense");
+    out.word("kind", layer_kinds[layer.moe ? 1 : 0], layer_kinds);
     out.integer("saved_bytes", layer.saved_bytes);
     out.integer("kept_bytes", layer.kept_bytes);
-    out.begin_array("operators");
-    for (const OperatorDetail& row : layer.operators) {
+    out.list("operators", layer.operators, [&](const OperatorDetail& row) {
       out.begin_object({}, one_line);
       out.text("name", row.name);
       out.text("kind", row.kind);
@@ -276,11 +269,9 @@ void write_detail(JsonWriter& out, const EstimateDetail& detail) {
       out.real("backward_s", row.backward_s);
       out.integer("sent_bytes", row.sent_bytes);
       out.end_object();
-    }
-    out.end_array();
+    });
     out.end_object();
-  }
-  out.end_array();
+  });
   out.begin_object("embedding", one_line);
   out.integer("saved_bytes", detail.embedding_saved_bytes);
   out.end_object();
@@ -296,13 +287,12 @@ void write_detail(JsonWriter& out, const EstimateDetail& detail) {
   write_timeline(out, detail.timeline);
 }
 
-/// Writes the document; returns the pointers of the numbers that are not known.
-std::vector<std::string> write_document(std::string& text, const Run& run, const Estimate& estimate,
-                                        const EstimateContext& context, const Warnings& warnings) {
-  JsonWriter out;
+void write_document(JsonWriter& out, const Run& run, const Estimate& estimate, const EstimateContext& context,
+                    const Warnings& warnings) {
   out.begin_object();
-  out.text("schema", "shardplan/estimate/v1");
+  out.constant("schema", "shardplan/estimate/v1");
   out.text("version", SHARDPLAN_VERSION);
+  out.like("resolved_run");
   out.json("run", context.run_json);
   write_model(out, run.model, estimate.model);
   write_memory(out, estimate, context.detail != nullptr);
@@ -310,30 +300,40 @@ std::vector<std::string> write_document(std::string& text, const Run& run, const
   write_pipeline(out, estimate.pipeline);
   write_time(out, estimate.time);
   write_throughput(out, estimate.throughput);
-  if (context.measured != nullptr) write_measured(out, *context.measured);
+  out.optional(context.measured != nullptr, [&] { write_measured(out, *context.measured); });
   write_warnings(out, warnings);
-  if (context.detail != nullptr) {
+  out.optional(context.detail != nullptr, [&] {
     write_detail(out, *context.detail);
     write_offload(out, estimate.offload);
-  }
+  });
   out.end_object();
-  text = out.str() + '\n';
-  return out.unknown();
 }
 
 }  // namespace
 
 std::string estimate_json(const Run& run, const Estimate& estimate, const EstimateContext& context) {
   Warnings warnings = context.warnings != nullptr ? *context.warnings : Warnings();
-  std::string text;
-  const std::vector<std::string> unknown = write_document(text, run, estimate, context, warnings);
-  if (unknown.empty()) return text;
+  JsonWriter first;
+  write_document(first, run, estimate, context, warnings);
+  if (first.unknown().empty()) return first.str() + '\n';
   // Warnings stand before the detail: only a second pass can tell of everything.
-  for (const std::string& pointer : unknown) {
+  for (const std::string& pointer : first.unknown()) {
     warnings.push_back({"unknown_value", pointer, pointer + " cannot be known for this run"});
   }
-  write_document(text, run, estimate, context, warnings);
-  return text;
+  JsonWriter second;
+  write_document(second, run, estimate, context, warnings);
+  return second.str() + '\n';
+}
+
+void describe_estimate(JsonWriter& out) {
+  Estimate estimate;
+  estimate.stages.resize(1);
+  const EstimateDetail detail;
+  const Measured measured;
+  EstimateContext context;
+  context.detail = &detail;
+  context.measured = &measured;
+  write_document(out, {}, estimate, context, {});
 }
 
 }  // namespace shardplan::io

@@ -42,20 +42,20 @@ void JsonWriter::new_line() {
 void JsonWriter::prefix(std::string_view name) {
   if (!levels_.empty()) {
     Level& level = levels_.back();
-    if (!level.empty) out_ += level.one_line ? ", " : ",";
+    if (!level.empty) out_ += level.one_line && style_ == Style::pretty ? ", " : ",";
     if (!level.one_line) new_line();
     level.empty = false;
   }
   if (name.empty()) return;
   append_quoted(out_, name);
-  out_ += ": ";
+  out_ += style_ == Style::pretty ? ": " : ":";
 }
 
 void JsonWriter::begin(std::string_view name, char bracket, Lines lines) {
   prefix(name);
   out_ += bracket;
   const bool inside_one_line = !levels_.empty() && levels_.back().one_line;
-  levels_.push_back({name, inside_one_line || lines == Lines::one, true});
+  levels_.push_back({name, inside_one_line || lines == Lines::one || style_ == Style::compact, true});
 }
 
 void JsonWriter::end(char bracket) {
@@ -75,7 +75,7 @@ void JsonWriter::not_known(std::string_view name) {
   out_ += "null";
 }
 
-void JsonWriter::integer(std::string_view name, std::int64_t value) {
+void JsonWriter::integer(std::string_view name, std::int64_t value, Whole /*whole*/) {
   prefix(name);
   fmt::format_to(std::back_inserter(out_), "{}", value);
 }
@@ -102,6 +102,36 @@ void JsonWriter::boolean(std::string_view name, bool value) {
 void JsonWriter::text(std::string_view name, std::string_view value) {
   prefix(name);
   append_quoted(out_, value);
+}
+
+void JsonWriter::constant(std::string_view name, std::string_view value) { text(name, value); }
+
+void JsonWriter::word(std::string_view name, std::string_view value, std::span<const std::string_view> /*words*/) {
+  text(name, value);
+}
+
+void JsonWriter::integer_or_null(std::string_view name, std::optional<std::int64_t> value, Whole whole) {
+  may_be_null();
+  if (!value && !describes()) return null(name);
+  integer(name, value.value_or(0), whole);
+}
+
+void JsonWriter::real_or_null(std::string_view name, std::optional<double> value) {
+  may_be_null();
+  if (!value && !describes()) return null(name);
+  real(name, value.value_or(0));
+}
+
+void JsonWriter::text_or_null(std::string_view name, std::string_view value) {
+  may_be_null();
+  if (value.empty() && !describes()) return null(name);
+  text(name, value);
+}
+
+void JsonWriter::json_or_null(std::string_view name, std::string_view value) {
+  may_be_null();
+  if (value.empty() && !describes()) return null(name);
+  json(name, value);
 }
 
 void JsonWriter::null(std::string_view name) {

@@ -1,10 +1,15 @@
 #include "shardplan/io/list_json.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
+#include "describe_outputs.hpp"
+#include "json_writer.hpp"
 #include "shardplan/core/bytes.hpp"
 #include "shardplan/core/number_format.hpp"
+#include "shardplan/explain/topics.hpp"
 #include "shardplan/io/gpu_file.hpp"
 #include "shardplan/physics/optimizer_states.hpp"
 #include "shardplan/physics/parameters.hpp"
@@ -85,41 +90,129 @@ std::string stack_item(const nlohmann::json& entry) {
                                "autocast", "flash", "overlap", "memory", "timing", "source"}));
 }
 
+namespace {
+
+std::string compact(const std::function<void(JsonWriter&)>& write) {
+  JsonWriter out(JsonWriter::Style::compact);
+  write(out);
+  return out.str();
+}
+
+void write_texts(JsonWriter& out, std::string_view name, const std::vector<std::string>& texts) {
+  out.list(name, texts, [&](const std::string& text) { out.text("", text); });
+}
+
+/// `layer`: one that most layers are.
+void write_model(JsonWriter& out, const Model& model, const LayerKind& layer, const ModelCounts& counts,
+                 const std::vector<std::string>& aliases, std::string_view source) {
+  const std::int64_t positions = model.max_position_embeddings;
+  out.begin_object();
+  out.text("name", model.name);
+  write_texts(out, "aliases", aliases);
+  out.text("model_type", model.family);
+  out.integer("parameters", counts.parameters);
+  out.integer("active_parameters", counts.active_parameters);
+  out.integer("num_hidden_layers", model.layers());
+  out.integer("hidden_size", model.hidden_size);
+  out.integer("num_attention_heads", layer.attention.heads);
+  out.integer("num_key_value_heads", layer.attention.kv_heads);
+  out.integer("head_dim", layer.attention.head_dim);
+  out.integer("intermediate_size",
+              layer.mlp.kind == MlpKind::moe ? layer.mlp.expert_intermediate : layer.mlp.intermediate);
+  out.integer("num_experts", layer.mlp.experts);
+  out.integer("num_experts_per_tok", layer.mlp.top_k);
+  out.integer("vocab_size", model.vocab_size);
+  out.integer_or_null("max_position_embeddings", positions > 0 ? std::optional(positions) : std::nullopt);
+  out.boolean("tie_word_embeddings", model.tied_embeddings);
+  out.text("source", source);
+  out.end_object();
+}
+
+void write_schedule(JsonWriter& out, const schedule::Summary& row) {
+  out.begin_object();
+  out.text("name", name(row.kind));
+  out.text("description", row.what);
+  out.text("needs", row.needs);
+  out.text("bubble_fraction", row.bubble);
+  out.text("source", row.source);
+  out.end_object();
+}
+
+void write_optimizer(JsonWriter& out, const Optimizer& optimizer) {
+  constexpr std::array<std::string_view, 9> forms = {"elementwise",    "block_quantized", "factored",
+                                                     "row_blocks",     "momentum",        "low_rank_factor",
+                                                     "preconditioned", "projected",       "block_coordinate"};
+  constexpr std::array<std::string_view, 4> scopes = {"none", "all", "hidden", "linear"};
+  std::vector<std::string> aliases;
+  for (const OptimizerAlias& alias : optimizer_aliases()) {
+    if (alias.optimizer == optimizer.name) aliases.emplace_back(alias.name);
+  }
+  out.begin_object();
+  out.text("name", optimizer.name);
+  write_texts(out, "aliases", aliases);
+  out.text("description", optimizer.description);
+  out.word("form", forms[static_cast<std::size_t>(optimizer.form)], forms);
+  out.word("matrices", scopes[static_cast<std::size_t>(optimizer.scope)], scopes);
+  out.real("state_tensors", optimizer.block > 0 ? 0.0 : optimizer.state_tensors);  // then all of it is fixed
+  out.real("matrix_state_tensors", optimizer.matrix_tensors);
+  out.real("fixed_bytes_per_parameter", optimizer.block > 0 ? elementwise_bytes(optimizer, 4) : optimizer.fixed_bytes);
+  out.boolean("paged", optimizer.paged);
+  out.boolean("timed", optimizer.timed);
+  out.text("source", optimizer.source);
+  out.end_object();
+}
+
+void write_dtype(JsonWriter& out, const NumberFormat& format) {
+  out.begin_object();
+  out.text("name", format.name);
+  out.integer("bits", format.bits());
+  out.integer("sign_bits", 1);
+  out.integer("exponent_bits", format.exponent_bits);
+  out.integer("fraction_bits", format.fraction_bits);
+  out.integer("exponent_bias", format.bias(), JsonWriter::Whole::any);
+  out.real("max", format.max());
+  out.real("min_normal", format.min_normal());
+  out.real("min_subnormal", format.min_subnormal());
+  out.real("epsilon", format.epsilon());
+  out.text("use", format.use);
+  out.text("source", format.source);
+  out.end_object();
+}
+
+void write_topic(JsonWriter& out, const explain::Topic& topic, const std::string& notes) {
+  std::vector<std::string> aliases;
+  for (std::string_view rest = topic.aliases; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(' '), rest.size());
+    aliases.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  out.begin_object();
+  out.text("name", topic.name);
+  out.text("section", topic.section);
+  out.text("description", topic.summary);
+  write_texts(out, "aliases", aliases);
+  out.text("notes", notes);
+  out.end_object();
+}
+
+void write_kind(JsonWriter& out, std::string_view name, std::string_view description) {
+  out.begin_object();
+  out.text("name", name);
+  out.text("description", description);
+  out.end_object();
+}
+
+}  // namespace
+
 std::string model_item(const Model& model, const std::vector<std::string>& aliases, std::string_view source) {
-  const ModelCounts counts = count_parameters(model);
-  const LayerKind& layer = model.layer(model.layers() - 1);
-  Json item;
-  item["name"] = model.name;
-  item["aliases"] = aliases;
-  item["model_type"] = model.family;
-  item["parameters"] = counts.parameters;
-  item["active_parameters"] = counts.active_parameters;
-  item["num_hidden_layers"] = model.layers();
-  item["hidden_size"] = model.hidden_size;
-  item["num_attention_heads"] = layer.attention.heads;
-  item["num_key_value_heads"] = layer.attention.kv_heads;
-  item["head_dim"] = layer.attention.head_dim;
-  item["intermediate_size"] = layer.mlp.kind == MlpKind::moe ? layer.mlp.expert_intermediate : layer.mlp.intermediate;
-  item["num_experts"] = layer.mlp.experts;
-  item["num_experts_per_tok"] = layer.mlp.top_k;
-  item["vocab_size"] = model.vocab_size;
-  item["max_position_embeddings"] =
-      model.max_position_embeddings > 0 ? Json(model.max_position_embeddings) : Json(nullptr);
-  item["tie_word_embeddings"] = model.tied_embeddings;
-  item["source"] = std::string(source);
-  return line(item);
+  const LayerKind& last = model.layer(model.layers() - 1);
+  return compact([&](JsonWriter& out) { write_model(out, model, last, count_parameters(model), aliases, source); });
 }
 
 std::vector<std::string> schedule_items() {
   std::vector<std::string> items;
   for (const schedule::Summary& row : schedule::summaries) {
-    Json item;
-    item["name"] = std::string(name(row.kind));
-    item["description"] = std::string(row.what);
-    item["needs"] = std::string(row.needs);
-    item["bubble_fraction"] = std::string(row.bubble);
-    item["source"] = std::string(row.source);
-    items.push_back(line(item));
+    items.push_back(compact([&](JsonWriter& out) { write_schedule(out, row); }));
   }
   return items;
 }
@@ -127,26 +220,7 @@ std::vector<std::string> schedule_items() {
 std::vector<std::string> optimizer_items() {
   std::vector<std::string> items;
   for (const Optimizer& optimizer : optimizers()) {
-    constexpr std::array<const char*, 9> forms = {"elementwise",    "block_quantized", "factored",
-                                                  "row_blocks",     "momentum",        "low_rank_factor",
-                                                  "preconditioned", "projected",       "block_coordinate"};
-    constexpr std::array<const char*, 4> scopes = {"none", "all", "hidden", "linear"};
-    Json item;
-    item["name"] = std::string(optimizer.name);
-    item["aliases"] = Json::array();
-    for (const OptimizerAlias& alias : optimizer_aliases()) {
-      if (alias.optimizer == optimizer.name) item["aliases"].push_back(std::string(alias.name));
-    }
-    item["description"] = std::string(optimizer.description);
-    item["form"] = forms[static_cast<std::size_t>(optimizer.form)];
-    item["matrices"] = scopes[static_cast<std::size_t>(optimizer.scope)];
-    item["state_tensors"] = optimizer.block > 0 ? 0.0 : optimizer.state_tensors;  // then all of it is fixed
-    item["matrix_state_tensors"] = optimizer.matrix_tensors;
-    item["fixed_bytes_per_parameter"] = optimizer.block > 0 ? elementwise_bytes(optimizer, 4) : optimizer.fixed_bytes;
-    item["paged"] = optimizer.paged;
-    item["timed"] = optimizer.timed;
-    item["source"] = std::string(optimizer.source);
-    items.push_back(line(item));
+    items.push_back(compact([&](JsonWriter& out) { write_optimizer(out, optimizer); }));
   }
   return items;
 }
@@ -154,22 +228,28 @@ std::vector<std::string> optimizer_items() {
 std::vector<std::string> dtype_items() {
   std::vector<std::string> items;
   for (const NumberFormat& format : number_formats) {
-    Json item;
-    item["name"] = std::string(format.name);
-    item["bits"] = format.bits();
-    item["sign_bits"] = 1;
-    item["exponent_bits"] = format.exponent_bits;
-    item["fraction_bits"] = format.fraction_bits;
-    item["exponent_bias"] = format.bias();
-    item["max"] = format.max();
-    item["min_normal"] = format.min_normal();
-    item["min_subnormal"] = format.min_subnormal();
-    item["epsilon"] = format.epsilon();
-    item["use"] = std::string(format.use);
-    item["source"] = std::string(format.source);
-    items.push_back(line(item));
+    items.push_back(compact([&](JsonWriter& out) { write_dtype(out, format); }));
   }
   return items;
+}
+
+std::string topic_item(const explain::Topic& topic) {
+  return compact([&](JsonWriter& out) { write_topic(out, topic, explain::places_of(topic)); });
+}
+
+std::string kind_item(std::string_view name, std::string_view description) {
+  return compact([&](JsonWriter& out) { write_kind(out, name, description); });
+}
+
+void describe_list_item(JsonWriter& out, std::string_view kind) {
+  if (kind == "kinds") return write_kind(out, {}, {});
+  if (kind == "models") return write_model(out, {}, {}, {}, {}, {});
+  if (kind == "schedules") return write_schedule(out, schedule::summaries[0]);
+  if (kind == "optimizers") return write_optimizer(out, optimizers().front());
+  if (kind == "dtypes") return write_dtype(out, number_formats[0]);
+  if (kind == "topics") return write_topic(out, {}, {});
+  out.like(kind);  // entries of files, as they are
+  out.json({}, {});
 }
 
 }  // namespace shardplan::io

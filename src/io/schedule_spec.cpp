@@ -6,7 +6,9 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "describe_outputs.hpp"
 #include "file_kind.hpp"
+#include "json_writer.hpp"
 #include "object_reader.hpp"
 #include "shardplan/schedule/legality.hpp"
 
@@ -107,33 +109,15 @@ std::size_t stages_of(const schedule::Shape& shape) {
 }
 
 /// Integers stay integers: beyond 2^53 a double is no exact one any more.
-void append_number(std::string& out, double value) {
+void write_number(JsonWriter& out, std::string_view name, double value) {
   constexpr double exact = 9007199254740992.0;
-  if (!std::isfinite(value)) {
-    out += "null";
-  } else if (std::floor(value) == value && std::abs(value) < exact) {
-    fmt::format_to(std::back_inserter(out), "{}", static_cast<std::int64_t>(value));
-  } else {
-    fmt::format_to(std::back_inserter(out), "{}", value);
-  }
+  const bool whole = std::floor(value) == value && std::abs(value) < exact;
+  if (whole && !out.describes()) return out.integer(name, static_cast<std::int64_t>(value));
+  out.real(name, value);
 }
 
-/// Fractions are never integers.
-void append_fraction(std::string& out, double value) {
-  if (std::isfinite(value) && std::floor(value) == value) {
-    fmt::format_to(std::back_inserter(out), "{:.1f}", value);
-  } else {
-    append_number(out, value);
-  }
-}
-
-void append_list(std::string& out, std::string_view name, const std::vector<double>& values) {
-  fmt::format_to(std::back_inserter(out), ",\n  \"{}\": [", name);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) out += ", ";
-    append_number(out, values[i]);
-  }
-  out += ']';
+void write_numbers(JsonWriter& out, std::string_view name, const std::vector<double>& values) {
+  out.list(name, values, JsonWriter::Lines::one, [&](double value) { write_number(out, "", value); });
 }
 
 void append_op_name(std::string& out, const Op& op) {
@@ -143,6 +127,41 @@ void append_op_name(std::string& out, const Op& op) {
   if (op.kind == OpKind::F_BW) {
     fmt::format_to(std::back_inserter(out), "&BW{}@{}", op.backward_microbatch, op.backward_stage);
   }
+}
+
+/// What a rank runs: name, start and end of each op.
+void write_rank(JsonWriter& out, const schedule::Program& program, const schedule::Timeline& timeline, int rank) {
+  std::size_t at = timeline.first_op[static_cast<std::size_t>(rank)];
+  std::string op_name;
+  out.begin_array("", JsonWriter::Lines::one);
+  schedule::for_each_op(program, rank, [&](const Op& op) {
+    op_name.clear();
+    append_op_name(op_name, op);
+    out.begin_array("", JsonWriter::Lines::one, {.in_turn = true});
+    out.text("", op_name);
+    write_number(out, "", timeline.start[at]);
+    write_number(out, "", timeline.end[at]);
+    out.end_array();
+    ++at;
+  });
+  out.end_array();
+}
+
+void write_schedule(JsonWriter& out, const schedule::PipelineResult& result, const schedule::Program& program,
+                    const schedule::Timeline& timeline) {
+  out.begin_object();
+  out.constant("schema", "shardplan/schedule/v1");
+  write_number(out, "makespan", result.makespan);
+  write_numbers(out, "busy", result.busy);
+  write_numbers(out, "bubble_time", result.idle);
+  out.real("bubble_of_total", result.bubble_of_total());
+  out.real("bubble_of_ideal", result.bubble_of_ideal());
+  write_number(out, "max_span", result.max_span);
+  write_numbers(out, "peak_inflight", result.peak_inflight);
+  out.begin_array("ops");
+  for (int rank = 0; rank < program.shape.p; ++rank) write_rank(out, program, timeline, rank);
+  out.end_array();
+  out.end_object();
 }
 
 }  // namespace
@@ -188,37 +207,23 @@ std::string op_name(const Op& op) {
 
 std::string schedule_json(const schedule::PipelineResult& result, const schedule::Program& program,
                           const schedule::Timeline& timeline) {
-  std::string out = "{\n  \"schema\": \"shardplan/schedule/v1\",\n  \"makespan\": ";
-  out.reserve(1024 + 24 * timeline.start.size());
-  append_number(out, result.makespan);
-  append_list(out, "busy", result.busy);
-  append_list(out, "bubble_time", result.idle);
-  out += ",\n  \"bubble_of_total\": ";
-  append_fraction(out, result.bubble_of_total());
-  out += ",\n  \"bubble_of_ideal\": ";
-  append_fraction(out, result.bubble_of_ideal());
-  out += ",\n  \"max_span\": ";
-  append_number(out, result.max_span);
-  append_list(out, "peak_inflight", result.peak_inflight);
-  out += ",\n  \"ops\": [";
-  for (int rank = 0; rank < program.shape.p; ++rank) {
-    out += rank == 0 ? "\n    [" : ",\n    [";
-    std::size_t at = timeline.first_op[static_cast<std::size_t>(rank)];
-    const std::size_t first = at;
-    schedule::for_each_op(program, rank, [&](const Op& op) {
-      out += at == first ? "[\"" : ", [\"";
-      append_op_name(out, op);
-      out += "\", ";
-      append_number(out, timeline.start[at]);
-      out += ", ";
-      append_number(out, timeline.end[at]);
-      out += ']';
-      ++at;
-    });
-    out += ']';
-  }
-  out += "\n  ]\n}\n";
-  return out;
+  JsonWriter out;
+  write_schedule(out, result, program, timeline);
+  return out.str() + "\n";
+}
+
+void describe_schedule(JsonWriter& out) {
+  schedule::Shape shape;
+  shape.kind = ScheduleKind::naive;
+  shape.p = 1;
+  shape.m = 1;
+  schedule::Program program;
+  schedule::write_program(shape, program);
+  schedule::Timeline timeline;
+  timeline.first_op = {0};
+  timeline.start.resize(3);
+  timeline.end.resize(3);
+  write_schedule(out, {}, program, timeline);
 }
 
 }  // namespace shardplan::io

@@ -56,7 +56,6 @@ inline const SchemaFile& schema_of(const std::string& kind) {
   const auto found = files.find(kind);
   if (found != files.end()) return found->second;
   std::string text = shardplan::io::schema_text(kind, shardplan::catalog::builtin_catalog()).value_or("");
-  if (text.empty()) text = read_file(SHARDPLAN_SOURCE_DIR "/configs/schema/" + kind + ".schema.json");
   return files.emplace(std::piecewise_construct, std::forward_as_tuple(kind), std::forward_as_tuple(std::move(text)))
       .first->second;
 }

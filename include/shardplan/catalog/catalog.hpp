@@ -18,8 +18,4 @@ std::optional<std::string_view> find_run(std::string_view name);
 /// The names of the example runs.
 std::vector<std::string_view> run_names();
 
-/// The JSON Schema (draft 7) of a kind of file: run, cluster, model, output. The text of its file, whole.
-std::optional<std::string_view> find_schema(std::string_view name);
-std::vector<std::string_view> schema_names();
-
 }  // namespace shardplan::catalog

@@ -8,6 +8,10 @@
 
 #include "shardplan/core/model.hpp"
 
+namespace shardplan::explain {
+struct Topic;
+}
+
 namespace shardplan::io {
 
 /// {"schema":"shardplan/list/v1","version":...,"kind":...,"items":[...]}, one item a line.
@@ -28,5 +32,8 @@ std::string model_item(const Model& model, const std::vector<std::string>& alias
 std::vector<std::string> schedule_items();
 std::vector<std::string> optimizer_items();
 std::vector<std::string> dtype_items();
+std::string topic_item(const explain::Topic& topic);
+/// A kind itself.
+std::string kind_item(std::string_view name, std::string_view description);
 
 }  // namespace shardplan::io

@@ -1,6 +1,6 @@
 // Model and cluster files. A cluster's reader says what it asks for; the generic model type has a table.
-#include "../families/family.hpp"
-#include "../file_members.hpp"
+#include "families/family.hpp"
+#include "file_members.hpp"
 #include "schemas.hpp"
 
 namespace shardplan::io::schema {

@@ -53,8 +53,8 @@ Json or_null(Json schema) {
     words->push_back(nullptr);
     return schema;
   }
-  if (const auto type = schema.find("type"); type != schema.end() && type->is_string()) {
-    *type = Json::array({*type, "null"});
+  if (const auto type = schema.find("type"); type != schema.end()) {
+    if (type->is_string()) *type = Json::array({*type, "null"});  // a list of types has it
     return schema;
   }
   Json out = Json::object();

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../object_shape.hpp"
+#include "object_shape.hpp"
 #include "shardplan/core/value_type.hpp"
 #include "shardplan/io/catalog_source.hpp"
 

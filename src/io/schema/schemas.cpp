@@ -15,9 +15,10 @@ struct Kind {
   Json (*schema)(const CatalogSource& catalog);
 };
 
-constexpr std::array<Kind, 3> kinds = {{
+constexpr std::array<Kind, 4> kinds = {{
     {"cluster", "shardplan cluster file", schema::cluster_schema},
     {"model", "shardplan model file", [](const CatalogSource&) { return schema::model_schema(); }},
+    {"output", "shardplan output", schema::output_schema},
     {"run", "shardplan run file", schema::run_schema},
 }};
 
