@@ -13,6 +13,7 @@
 #include "model_dropout.hpp"
 #include "object_reader.hpp"
 #include "override_apply.hpp"
+#include "override_effects.hpp"
 #include "run_fields.hpp"
 #include "run_sources.hpp"
 #include "shardplan/io/stack_file.hpp"
@@ -45,7 +46,7 @@ class Reader {
     if (!start()) return std::move(result_);
     drop_stated_defaults();
     remove_unknown_fields(root_, file_, result_.problems);
-    drop_derived_data();
+    dropped_ = drop_derived_data(root_, input_.overrides);
     apply_overrides();
     drop_other_sharding(root_, input_.overrides, file_, result_.notes);
     read_sections();
@@ -92,27 +93,6 @@ class Reader {
     }
   }
 
-  bool overridden(std::string_view pointer) const {
-    return std::any_of(input_.overrides.begin(), input_.overrides.end(),
-                       [&](const Override& change) { return change.pointer == pointer; });
-  }
-
-  /// A `data` of the file does not hold once a flag changes what it follows from.
-  void drop_derived_data() {
-    const json* data = find_pointer(root_, name(Field::data));
-    if (data == nullptr || data->is_null() || overridden(name(Field::data))) return;
-    for (const Field field : {Field::num_gpus, Field::tensor, Field::pipeline, Field::context}) {
-      const auto change = std::find_if(input_.overrides.begin(), input_.overrides.end(), [&](const Override& each) {
-        return each.pointer == name(field) && !each.flag.empty();  // not an edit
-      });
-      if (change == input_.overrides.end()) continue;
-      dropped_data_ = quoted(*data);
-      dropped_for_ = change->flag;
-      erase_pointer(root_, name(Field::data));
-      return;
-    }
-  }
-
   void apply_overrides() {
     for (const Override& change : input_.overrides) {
       if (change.pointer == microbatches_pointer) {
@@ -123,44 +103,8 @@ class Reader {
       if (expand_named(change.pointer)) apply_override(root_, change, result_.problems);
     }
     remove_unknown_fields(root_, file_, result_.problems);
-    require_adapters();
-    follow_memory();
-  }
-
-  /// A flag that states a built-in GPU's marketed memory and nothing else of it means another card: what it reports and
-  /// what a run can use keep their shares of it.
-  void follow_memory() {
-    const json* const gpu = find_pointer(root_, "/cluster/gpu");
-    if (built_in_gpu_ == nullptr || gpu == nullptr || !gpu->is_object() || !overridden("/cluster/gpu/memory_gb"))
-      return;
-    const json marketed = gpu->value("memory_gb", json());
-    const json own = built_in_gpu_->value("memory_gb", json());
-    if (!marketed.is_number() || !own.is_number() || own.get<double>() <= 0) return;
-    const double share = marketed.get<double>() / own.get<double>();
-    for (const char* const member : {"memory_reported_mib", "memory_cuda_gib"}) {
-      const std::string pointer = std::string("/cluster/gpu/") + member;
-      const auto stated = built_in_gpu_->find(member);
-      if (share == 1 || overridden(pointer) || stated == built_in_gpu_->end() || !stated->is_number()) continue;
-      (*find_pointer(root_, pointer)) = stated->get<double>() * share;
-    }
-  }
-
-  /// A flag for a part of the adapters of a run that has none would switch them on unasked, with a rank nobody chose.
-  void require_adapters() {
-    const std::string_view peft = name(Field::peft);
-    const json* of_file = input_.text ? find_pointer(*input_.text->value, peft) : nullptr;
-    if (of_file != nullptr && !of_file->is_null()) return;
-    const auto starts_them = [&](const Override& change) {
-      return change.pointer == peft || change.pointer == name(Field::peft_rank) ||
-             change.pointer == name(Field::peft_method);
-    };
-    if (std::any_of(input_.overrides.begin(), input_.overrides.end(), starts_them)) return;
-    for (const Override& change : input_.overrides) {
-      if (!is_inside(change.pointer, peft) || change.flag.empty()) continue;
-      problem(change.pointer, fmt::format("{}: the run has no adapters", quoted(override_value(change))),
-              "--lora-rank 16 trains some beside a frozen base");
-      erase_pointer(root_, peft);
-    }
+    require_adapters(root_, input_, file_, result_.problems);
+    if (built_in_gpu_ != nullptr) follow_memory(root_, input_.overrides, *built_in_gpu_);
   }
 
   void read_microbatches(const Override& change) {
@@ -321,34 +265,13 @@ class Reader {
     if (model_json_ != nullptr && !drops) {
       if (auto warning = unused_dropout(*model_json_)) result_.warnings.push_back(std::move(*warning));
     }
-    note_flags_without_effect();
+    note_flags_without_effect(result_.run, input_.overrides, result_.notes);
     for (const Warning& warning : plan::run_warnings(result_.run)) result_.warnings.push_back(warning);
-    if (!dropped_data_.empty()) {
+    if (dropped_) {
       result_.notes.push_back(
-          fmt::format("parallel.data {} of {} is dropped, since {} changes the layout; it becomes {}", dropped_data_,
-                      file_, dropped_for_, result_.run.parallel.data));
+          fmt::format("parallel.data {} of {} is dropped, since {} changes the layout; it becomes {}", dropped_->value,
+                      file_, dropped_->flag, result_.run.parallel.data));
     }
-  }
-
-  /// A file may state everything; who types a flag expects that it does something.
-  void note_flags_without_effect() {
-    const Run& run = result_.run;
-    const Precision precision = run.training.precision;
-    const auto note = [&](std::string_view pointer, bool idle, std::string_view why) {
-      for (const Override& change : input_.overrides) {
-        const bool typed = !change.flag.empty() && change.flag != "--vary";
-        if (!idle || !typed || !is_inside(change.pointer, pointer)) continue;
-        const std::string shown = change.flag == "--set" ? fmt::format("--set {}", change.pointer) : change.flag;
-        result_.notes.push_back(fmt::format("{} changes nothing: {}", shown, why));
-      }
-    };
-    note(name(Field::schedule), run.parallel.pipeline == 1, "there is no pipeline (--pp 1)");
-    note(name(Field::context_comm), run.parallel.context == 1, "sequences are not split (--cp 1)");
-    note(name(Field::fsdp_version), run.parallel.fsdp == Fsdp::none, "the run has no FSDP");
-    note("/training/fp8/recipe", precision != Precision::fp8 && precision != Precision::nvfp4,
-         "the precision is not fp8");
-    note("/training/overlap/p2p", run.parallel.pipeline == 1, "there is no pipeline (--pp 1)");
-    note("/training/overlap/tp", run.parallel.tensor == 1, "there is no tensor parallelism (--tp 1)");
   }
 
   /// Problems that a flag caused name the command line; the others get their place in the file.
@@ -430,8 +353,7 @@ class Reader {
   std::shared_ptr<const json> model_json_;
   std::string cluster_;
   std::shared_ptr<const json> built_in_gpu_;  ///< whose members flags change
-  std::string dropped_data_;
-  std::string dropped_for_;
+  std::optional<DroppedData> dropped_;
   ReadRun result_;
 };
 

@@ -1,6 +1,11 @@
 // docs/run.md names every field of a run file with its legal words and its flag, and no field that the reader refuses;
 // docs/output.md names every member of estimate's JSON.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -13,7 +18,7 @@
 #include "shardplan/io/overrides.hpp"
 #include "shardplan/io/run_file.hpp"
 #include "shardplan/io/stack_file.hpp"
-#include "shardplan/plan/fields.hpp"
+#include "shardplan/plan/field_table.hpp"
 #include "support/catch.hpp"
 #include "support/process.hpp"
 
@@ -45,40 +50,100 @@ std::string section_of(const std::string& heading) {
   return pointer;
 }
 
-/// The rows of the tables of fields ("| field | ..."), by JSON pointer.
-std::map<std::string, std::string> field_rows() {
+/// A row of a table of fields ("| field | ..."): its cells by their column's head, and all of it.
+struct DocumentRow {
+  std::map<std::string, std::string> cells;
+  std::string line;
+};
+
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells;
+  for (std::size_t from = line.find("| "); from != std::string::npos; from = line.find("| ", from + 1)) {
+    const std::size_t to = line.find(" |", from + 1);
+    if (to == std::string::npos) break;
+    cells.push_back(to < from + 2 ? "" : line.substr(from + 2, to - from - 2));
+  }
+  return cells;
+}
+
+/// Text without its links' targets: "[by the layout](#the-framework)" is "by the layout".
+std::string without_links(std::string text) {
+  for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](")) {
+    const std::size_t open = text.rfind('[', at);
+    text.erase(at, text.find(')', at) - at + 1);
+    text.erase(open, 1);
+  }
+  return text;
+}
+
+/// The rows of the tables of fields, by JSON pointer.
+std::map<std::string, DocumentRow> field_rows() {
   std::istringstream in(document("run.md"));
-  std::map<std::string, std::string> rows;
+  std::map<std::string, DocumentRow> rows;
   std::string section = "none";
-  bool in_table = false;
+  std::vector<std::string> heads;
   for (std::string line; std::getline(in, line);) {
     if (line.rfind("## ", 0) == 0) section = section_of(line);
-    if (line.rfind("| field |", 0) == 0) in_table = true;
-    if (line.rfind('|', 0) != 0) in_table = false;
-    if (!in_table || section == "none" || line.rfind("| `", 0) != 0) continue;
+    if (line.rfind("| field |", 0) == 0) heads = cells_of(line);
+    if (line.rfind('|', 0) != 0) heads.clear();
+    if (heads.empty() || section == "none" || line.rfind("| `", 0) != 0) continue;
+    DocumentRow row;
+    row.line = line;
+    const std::vector<std::string> cells = cells_of(line);
+    for (std::size_t i = 0; i < std::min(cells.size(), heads.size()); ++i) row.cells[heads[i]] = cells[i];
     for (std::string name : quoted_words(line.substr(0, line.find('|', 1)))) {
       std::replace(name.begin(), name.end(), '.', '/');
-      rows[section + "/" + name] = line;
+      rows[section + "/" + name] = row;
     }
   }
   return rows;
 }
 
-std::string row_of(const std::map<std::string, std::string>& rows, std::string_view pointer) {
+/// A number as the tables write it: 2^20, 10^6, 65536.
+std::string number_text(double value) {
+  for (int power = 17; power < 53; ++power) {
+    if (value == std::ldexp(1.0, power)) return fmt::format("2^{}", power);
+  }
+  return value == 1e6 ? "10^6" : fmt::format("{}", value);
+}
+
+/// What a value may be as the tables write it; words in their order.
+std::string values_text(const ValueType& type) {
+  const NumberRange& range = type.range;
+  constexpr double endless = 1e6;
+  switch (type.kind) {
+    case ValueType::Kind::boolean: return "true, false";
+    case ValueType::Kind::rate: return "0 to below 1";
+    case ValueType::Kind::word: {
+      std::string words;
+      for (const std::string_view word : type.words) words += fmt::format("{}`{}`", words.empty() ? "" : " ", word);
+      return words;
+    }
+    default: break;
+  }
+  if (range.above && range.to >= endless) return fmt::format("above {}", *range.above);
+  if (range.above) return fmt::format("above {}, at most {}", *range.above, range.to);
+  if (*range.from == 0 && range.to >= endless && type.kind == ValueType::Kind::number) return "0 and more";
+  if (range.to == *range.from + 1 && type.kind == ValueType::Kind::integer)
+    return fmt::format("{}, {}", *range.from, range.to);
+  return fmt::format("{} to {}", number_text(*range.from), number_text(range.to));
+}
+
+/// Words in alphabetical order, so that a table may have its own.
+std::string sorted(const std::string& values) {
+  std::vector<std::string> words = quoted_words(values);
+  if (words.empty()) return values;
+  std::sort(words.begin(), words.end());
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::string row_of(const std::map<std::string, DocumentRow>& rows, std::string_view pointer) {
   const auto found = rows.find(std::string(pointer));
-  return found == rows.end() ? std::string() : found->second;
+  return found == rows.end() ? std::string() : found->second.line;
 }
 
 bool quotes(const std::string& text, std::string_view word) {
   return text.find("`" + std::string(word) + "`") != std::string::npos;
-}
-
-template <class Enum>
-void check_words(const std::map<std::string, std::string>& rows, Field field) {
-  for (const std::string_view word : names_of<Enum>) {
-    CAPTURE(name(field), word);
-    CHECK(quotes(row_of(rows, name(field)), word));
-  }
 }
 
 /// Every key of a JSON value, those of objects that hold data under `skipped` left out.
@@ -92,7 +157,7 @@ void collect_keys(const nlohmann::json& value, std::string_view skipped, std::se
 }  // namespace
 
 TEST_CASE("docs/run.md names every field of a run file") {
-  const std::map<std::string, std::string> rows = field_rows();
+  const std::map<std::string, DocumentRow> rows = field_rows();
   for (const std::string_view pointer : names_of<Field>) {
     CAPTURE(pointer);
     CHECK(rows.count(std::string(pointer)) == 1);
@@ -111,32 +176,41 @@ TEST_CASE("docs/run.md names no field that the reader does not know") {
   }
 }
 
-TEST_CASE("docs/run.md lists the legal words of each field") {
-  const std::map<std::string, std::string> rows = field_rows();
-  check_words<Fsdp>(rows, Field::fsdp);
-  check_words<GradSync>(rows, Field::grad_sync);
-  check_words<ContextComm>(rows, Field::context_comm);
-  check_words<ScheduleKind>(rows, Field::schedule);
-  check_words<Precision>(rows, Field::precision);
-  check_words<Fp8Recipe>(rows, Field::fp8_recipe);
-  check_words<Framework>(rows, Field::framework);
-  check_words<OptimizerImpl>(rows, Field::optimizer_impl);
-  check_words<AttentionKernel>(rows, Field::attention);
-  check_words<NormKernel>(rows, Field::kernel_norm);
-  check_words<MlpKernel>(rows, Field::kernel_mlp);
-  check_words<QkvLayout>(rows, Field::kernel_qkv);
-  check_words<SoftmaxKernel>(rows, Field::kernel_softmax);
-  check_words<SequenceParallelInput>(rows, Field::kernel_sp_input);
-  check_words<WeightGradient>(rows, Field::kernel_wgrad);
-  check_words<MoeDispatch>(rows, Field::moe_dispatch);
-  check_words<MoeProbs>(rows, Field::moe_probs);
-  check_words<MoeCombine>(rows, Field::moe_combine);
-  for (const Field field : {Field::param_dtype, Field::grad_dtype, Field::optimizer_state_dtype}) {
-    check_words<DType>(rows, field);
+TEST_CASE("docs/run.md gives each field the values and the default of its row") {
+  const std::map<std::string, DocumentRow> rows = field_rows();
+  std::size_t values = 0;
+  std::size_t defaults = 0;
+  for (const plan::FieldRow& row : plan::field_rows()) {
+    const DocumentRow& documented = rows.at(std::string(row.pointer));
+    CAPTURE(row.pointer, documented.line);
+    CHECK_FALSE(std::prev(cells_of(documented.line).end())->empty());
+    const auto of_values = documented.cells.find("values");
+    // A stage's layers, not the most that a number may be.
+    const bool in_words = row.field == Field::activation_layers;
+    if (of_values != documented.cells.end() && row.value.get != nullptr && !in_words) {
+      CHECK(sorted(of_values->second) == sorted(values_text(row.value.type)));
+      ++values;
+    }
+    const auto of_default = documented.cells.find("default");
+    if (of_default != documented.cells.end()) {
+      CHECK(without_links(of_default->second) == row.usual);
+      ++defaults;
+    }
   }
-  check_words<Quantization>(rows, Field::peft_quant);
-  check_words<OffloadDevice>(rows, Field::offload_optimizer);
-  check_words<OffloadDevice>(rows, Field::offload_parameters);
+  CHECK(values > 60);
+  CHECK(defaults > 60);
+}
+
+TEST_CASE("docs/run.md gives each requirement the values of its row") {
+  const std::map<std::string, DocumentRow> rows = field_rows();
+  for (const plan::RequirementRow& row : plan::requirement_rows()) {
+    const DocumentRow& documented = rows.at("/require/" + std::string(name(row.requirement)));
+    CAPTURE(documented.line);
+    CHECK(documented.cells.at("values") == values_text(row.value.type));
+  }
+}
+
+TEST_CASE("docs/run.md lists the words of recomputation and loss") {
   const std::string text = document("run.md");
   for (const std::string_view loss : names_of<LossKind>) {
     CAPTURE(loss);
@@ -149,7 +223,7 @@ TEST_CASE("docs/run.md lists the legal words of each field") {
 }
 
 TEST_CASE("docs/run.md gives each field its flag") {
-  const std::map<std::string, std::string> rows = field_rows();
+  const std::map<std::string, DocumentRow> rows = field_rows();
   for (const std::string_view word : io::field_words()) {
     const std::string pointer = io::field_pointer(word).value_or("");
     if (pointer == "/" + std::string(word) || pointer == "/microbatches") continue;
@@ -157,7 +231,7 @@ TEST_CASE("docs/run.md gives each field its flag") {
     CHECK(quotes(row_of(rows, pointer), "--" + std::string(word)));
   }
   for (const auto& [pointer, row] : rows) {
-    for (const std::string& word : quoted_words(row)) {
+    for (const std::string& word : quoted_words(row.line)) {
       if (word.rfind("--", 0) != 0) continue;
       CAPTURE(pointer, word);
       CHECK(io::field_pointer(word.substr(2)) == pointer);
