@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "rate_terms.hpp"
-#include "shardplan/plan/step_rules.hpp"
+#include "shardplan/plan/optimizer_formulas.hpp"
 
 namespace shardplan::explain {
 
@@ -15,6 +15,11 @@ namespace {
 
 constexpr std::string_view offload_source =
     "arXiv:2101.06840 section 4; arXiv:2104.07857; PCIe, host and NVMe bandwidths of the cluster";
+
+using OffloadWork = OffloadWorkOf<double>;
+OffloadWork work_of(const Run& run, const EstimateWorkspace& w, std::size_t rank) {
+  return offload_work(NoTrace{}, run, w, rank, 0.0);
+}
 
 class StageStep {
  public:
@@ -31,19 +36,19 @@ class StageStep {
   }
 
   double add_offload() {
-    OffloadWork work = offload_work(b_.run, b_.w, rank_);
+    OffloadWork work = work_of(b_.run, b_.w, rank_);
     const StageEstimate& memory = b_.estimate.stages[rank_];
     const double paged = paged_out(b_.run, b_.w.stages[rank_], memory, static_cast<double>(b_.estimate.capacity_bytes));
-    work.moved.step_s += 2 * paged / pcie_bandwidth(b_.run.cluster);
+    work.step += 2 * paged / pcie_bandwidth(b_.run.cluster);
     const StageTerms& stage = b_.stages[rank_];
     const UnitTime& unit = b_.w.stages[rank_].total.time;
     const double through = schedule::microbatches_per_chunk(b_.w.spec.shape);
     const double chunks = schedule::chunks_per_rank(b_.w.spec.shape);
     const double host = b_.run.training.stack.timing.host_per_microbatch_s;
     const double compute_s = through * (unit.forward_s + unit.backward_s + chunks * host) + through * unit.recompute_s;
-    const double waits = offload_seconds(work, compute_s);
+    const double waits = offload_time(NoTrace{}, work, compute_s);
     Sym formula;
-    if (work.gradients_s + work.moved.step_s + work.moved.passes_s > 0) {
+    if (work.gradients + work.step + work.passes > 0) {
       const Sym once = step_bytes(paged, work);
       const Sym passes = pass_bytes(work);
       const Sym compute = stage.compute + stage.recompute;
@@ -89,8 +94,12 @@ class StageStep {
 
   /// Bytes per parameter over AdamW's; 1 leaves no trace.
   Sym moved() {
-    const SteppedBytes each = stepped_bytes(b_.run, b_.w, b_.w.stages[rank_]);
-    if (each.moved() == each.adamw()) return Sym(1.0);
+    SteppedWidths each = stepped_widths(b_.run, b_.w.rule, *b_.w.optimizer);
+    const Stage& numbers = b_.w.stages[rank_];
+    if (b_.w.optimizer->per_tensor() && stepped(b_.w, numbers) > 0) {
+      each.moments = numbers.states.moments / stepped(b_.w, numbers);
+    }
+    if (moved_share(NoTrace{}, b_.run, b_.w, numbers, stepped(b_.w, numbers)) == 1) return Sym(1.0);
     const auto width = [&](std::string_view symbol, std::string_view meaning, double value) {
       return value == 0 ? Sym(0.0)
                         : b_.terms.input(symbol, meaning, value, "shardplan list optimizers; docs/run.md, states", "B");
@@ -172,7 +181,7 @@ class StageStep {
       if (down.value() > 0) {
         gradients_ = b_.derived("gradients", at("time.offload.gradients"),
                                 label("gradients to the host, beside half of the compute"), "s", down / pcie(),
-                                work.gradients_s, offload_source);
+                                work.gradients, offload_source);
       }
       const Sym memory = rates_.cluster(
           "host_bandwidth", "host memory bandwidth of a node",
@@ -191,10 +200,10 @@ class StageStep {
                                 paged, "arXiv:2305.14314 section 3; states that the card has no room for");
       seconds += 2.0 * pages / pcie();
     }
-    if (work.moved.step_s <= 0) return Sym(0.0);
+    if (work.step <= 0) return Sym(0.0);
     return b_.derived("once", at("time.offload.step"),
                       label("once a step: the optimizer on the host, new weights, NVMe, pages"), "s", seconds,
-                      work.moved.step_s, offload_source);
+                      work.step, offload_source);
   }
 
   /// Of all passes: weights for both passes of every microbatch, activations out and back.
@@ -223,9 +232,9 @@ class StageStep {
         bytes = bytes * Sym(static_cast<double>(chosen)) / Sym(static_cast<double>(stage.layers));
       seconds += 2.0 * bytes / pcie();
     }
-    if (work.moved.passes_s <= 0) return Sym(0.0);
+    if (work.passes <= 0) return Sym(0.0);
     return b_.derived("passes", at("time.offload.passes"), label("weights and activations of all passes"), "s", seconds,
-                      work.moved.passes_s, offload_source);
+                      work.passes, offload_source);
   }
 
   TermBuilder& b_;

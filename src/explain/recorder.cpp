@@ -116,6 +116,13 @@ Sym Recorder::add(const StepName& name, Sym formula, std::string meaning, std::s
   return terms_->add(name.symbol, std::move(term));
 }
 
+Sym Recorder::zero(const StepName& name, std::string meaning) const {
+  const std::string where = address(name.field);
+  if (terms_->at(where) != nullptr) return Sym(0.0);
+  Term term{where, std::move(meaning), std::string(name.unit), std::string(name.source), 0, Sym(0.0), {}, {}};
+  return terms_->add(name.symbol, std::move(term));
+}
+
 Recorder Recorder::in(std::string_view word, std::string_view label) const {
   Recorder inner = *this;
   inner.path_ = path_.empty() ? std::string(word) : fmt::format("{}.{}", path_, word);

@@ -33,6 +33,12 @@ class Recorder {
   Sym step(const StepName& name, Sym formula, const Pieces&... pieces) const {
     return add(name, formula, text(name, pieces...), name.source);
   }
+  /// A step that opens where it is 0, too.
+  template <class... Pieces>
+  Sym figure(const StepName& name, Sym formula, const Pieces&... pieces) const {
+    if (formula.is(0)) return zero(name, text(name, pieces...));
+    return step(name, formula, pieces...);
+  }
   /// `formula` as it is; the parts are the addends of `addends` where each is a named step.
   template <class... Pieces>
   Sym total(const StepName& name, Sym formula, Sym addends, const Pieces&... pieces) const {
@@ -65,6 +71,7 @@ class Recorder {
  private:
   Sym named(const InputName& name, double value, const std::string& source) const;
   Sym add(const StepName& name, Sym formula, std::string meaning, std::string_view source, Sym addends = Sym()) const;
+  Sym zero(const StepName& name, std::string meaning) const;
   static std::string source_of(const MeasuredTable& table);
 
   static void append(std::string& text, std::string_view piece);

@@ -11,7 +11,8 @@
 //   run, config            what the run file and the model's config.json say; degree: the same, 1 leaves no trace
 //   symbols(v)             the letters of a layer's formulas (symbols.hpp)
 //   ranks(group, size)     ranks of a group, of a shard set or of its replicas
-//   step(name, formula)    a named step; returns what stands for it in later formulas
+//   step(name, formula)    a named step; returns what stands for it in later formulas. figure: one that is printed, so
+//                          that it can be opened where it is 0 as well
 //   total(name, formula, addends)   a step whose formula is written out; its parts are the named addends of `addends`,
 //                          the same sum over other steps
 //   known(name, formula)   what stands for it where a step of this address has the same value, else the formula
@@ -74,6 +75,10 @@ struct NoTrace {
 
   template <class... Pieces>
   static constexpr double step(const StepName&, double formula, const Pieces&...) noexcept {
+    return formula;
+  }
+  template <class... Pieces>
+  static constexpr double figure(const StepName&, double formula, const Pieces&...) noexcept {
     return formula;
   }
   static constexpr double ranks(GroupKind, double size) noexcept { return size; }

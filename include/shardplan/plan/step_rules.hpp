@@ -37,46 +37,29 @@ std::string_view volume_source(GroupKind group) noexcept;
 /// reduces while they finish, one that starts after them gathers while they begin: of both only the rest is waited for.
 void cost_calls(const Run& run, const EstimateWorkspace& w, std::size_t rank, DataCalls& calls) noexcept;
 
-/// Elements that this rank's optimizer steps over.
-double stepped(const EstimateWorkspace& w, const Stage& stage) noexcept;
-
 /// Bytes per parameter that a step moves through HBM, and those of AdamW with fp32 moments on the same weights and
-/// gradients, which is what a stack's constant was measured with.
-struct SteppedBytes {
+/// gradients. Moments that are counted tensor by tensor are the stage's own.
+struct SteppedWidths {
   double gradient = 0;
   double weight = 0;        ///< of the weight that is written, twice where it is read too
   double master = 0;        ///< one copy; it is read and written
   double moments = 0;       ///< the same
   double adamw_weight = 0;  ///< as `weight` of that AdamW
   double adamw_master = 0;  ///< as `master`
-
-  double moved() const noexcept { return gradient + 2 * master + weight + 2 * moments; }
-  double adamw() const noexcept {
-    return gradient + 2 * adamw_master + adamw_weight + 2 * step_constants::fp32_moments;
-  }
 };
-SteppedBytes stepped_bytes(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept;
+SteppedWidths stepped_widths(const Run& run, const StateRule& rule, const Optimizer& optimizer) noexcept;
+
+double pcie_bandwidth(const Cluster& cluster) noexcept;
+double nvme_bandwidth(const Host& host) noexcept;
+double host_memory_rate(const Host& host) noexcept;
+
+/// Elements that this rank's optimizer steps over.
+double stepped(const EstimateWorkspace& w, const Stage& stage) noexcept;
 
 /// Seconds of the optimizer's step on one rank's card.
 double optimizer_seconds(const Run& run, const EstimateWorkspace& w, const Stage& stage) noexcept;
 
-double pcie_bandwidth(const Cluster& cluster) noexcept;
-double nvme_bandwidth(const Host& host) noexcept;
-
 /// Pages that the card has no room for at the peak leave it and come back each step.
 double paged_out(const Run& run, const Stage& stage, const StageEstimate& memory, double capacity) noexcept;
-
-/// What offloading moves on one rank in a step, and how long that takes.
-struct OffloadWork {
-  OffloadEstimate moved;
-  double gradients_s = 0;  ///< gradients to the host, beside the backward pass
-};
-
-/// ZeRO-Offload (arXiv:2101.06840): gradients go down, the CPU steps, new weights come up. ZeRO-Infinity
-/// (arXiv:2104.07857): states cross NVMe both ways each step, weights are read for both passes of each microbatch.
-OffloadWork offload_work(const Run& run, const EstimateWorkspace& w, std::size_t rank) noexcept;
-
-/// What of it the step waits for: gradients hide behind half of the compute, weights and activations behind most of it.
-double offload_seconds(const OffloadWork& work, double compute_s) noexcept;
 
 }  // namespace shardplan
