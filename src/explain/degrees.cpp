@@ -31,8 +31,7 @@ Sym derived(Terms& terms, std::string_view symbol, std::string_view meaning, Sym
   for (int i = 2; terms.has(address); ++i) {
     const Term& known = *terms.at(address);
     if (known.value == value) {
-      return terms.expressions().symbol(
-          {std::string(symbol), known.meaning, known.unit, known.address, known.source, known.value});
+      return terms.symbol_of(symbol, known);
     }
     address = fmt::format("{}_{}", symbol, i);
   }

@@ -72,8 +72,7 @@ Sym Recorder::ranks(GroupKind group, double size) const {
 Sym Recorder::known(const StepName& name, Sym formula) const {
   const Term* const term = terms_->at(address(name.field));
   if (term == nullptr || std::fabs(term->value - formula.value()) > 1e-12 * std::fabs(formula.value())) return formula;
-  const Sym symbol = terms_->expressions().symbol(
-      {std::string(name.symbol), term->meaning, term->unit, term->address, term->source, term->value});
+  const Sym symbol = terms_->symbol_of(name.symbol, *term);
   return Sym(formula.value(), symbol.node());
 }
 
@@ -104,8 +103,7 @@ Sym Recorder::add(const StepName& name, Sym formula, std::string meaning, std::s
     const Term* const taken = terms_->at(where);
     if (taken == nullptr) break;
     if (taken->value == formula.value()) {
-      return terms_->expressions().symbol(
-          {std::string(name.symbol), taken->meaning, taken->unit, taken->address, taken->source, taken->value});
+      return terms_->symbol_of(name.symbol, *taken);
     }
     where = address(fmt::format("{}_{}", name.field, i));
   }

@@ -153,9 +153,21 @@ const Term* Terms::find(std::string_view address) const {
 
 Sym Terms::add(std::string_view symbol, Term term) {
   by_address_.emplace(term.address, terms_.size());
-  Symbol what{std::string(symbol), term.meaning, term.unit, term.address, term.source, term.value};
   terms_.push_back(std::move(term));
-  return expressions_.symbol(std::move(what));
+  return symbol_of(symbol, terms_.back());
+}
+
+Sym Terms::symbol_of(std::string_view name, const Term& term) {
+  if (term.value == 0) return Sym(0.0);
+  std::string key(name);
+  key += ' ';
+  key += term.address;
+  const auto known = symbols_.find(key);
+  if (known != symbols_.end()) return known->second;
+  const Sym made = expressions_.kept_symbol(
+      {std::string(name), term.meaning, term.unit, term.address, term.source, term.value});
+  symbols_.emplace(std::move(key), made);
+  return made;
 }
 
 Sym Terms::input(std::string_view symbol, std::string_view meaning, double value, std::string_view source,

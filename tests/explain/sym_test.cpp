@@ -58,3 +58,16 @@ TEST_CASE("two symbols of one name have two names in a formula") {
   const Sym one = letters.of("kept", 1.5), other = letters.of("kept", 2.5);
   CHECK(write(one + other).formula == "kept + kept_2");
 }
+
+TEST_CASE("symbols of one name are told apart by where they stand") {
+  Expressions made;
+  const auto at = [&made](const char* address, double value) {
+    return made.symbol({"forward", "forward pass", "s", address, "", value});
+  };
+  const Sym dense = at("layers.dense.forward", 1), head = at("head.forward", 2);
+  CHECK(write(2.0 * dense + head).formula == "2*dense_forward + head_forward");
+  const Sym first = at("time.forward@0", 1), second = at("time.forward@1", 2);
+  CHECK(write(first + second).formula == "forward_0 + forward_1");
+  const Sym chunk = at("time.forward.chunk0@1", 1), other = at("time.forward.chunk1@1", 2);
+  CHECK(write(chunk + other).formula == "forward_chunk0_1 + forward_chunk1_1");
+}

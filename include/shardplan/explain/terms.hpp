@@ -54,6 +54,8 @@ class Terms {
 
   /// Adds a term and returns the symbol that stands for it in other formulas (the number 0 where it is 0).
   Sym add(std::string_view symbol, Term term);
+  /// The symbol that stands for a term under a name: the same one whenever it is asked for.
+  Sym symbol_of(std::string_view name, const Term& term);
   /// An input of the run: a term whose address is its symbol. One of the same name and another value gets a number.
   Sym input(std::string_view symbol, std::string_view meaning, double value, std::string_view source,
             std::string_view unit = {});
@@ -66,6 +68,7 @@ class Terms {
   std::deque<Term> terms_;
   std::map<std::string, std::size_t, std::less<>> by_address_;
   std::map<std::string, Sym, std::less<>> inputs_;
+  std::map<std::string, Sym, std::less<>> symbols_;  ///< by name and address
 };
 
 /// The terms of a run that was estimated with this workspace.
