@@ -115,9 +115,9 @@ Listing list_stacks(const Request& request) {
   std::vector<Stack> stacks;
   each_entry(CatalogKind::stacks, [&](std::string_view name, const nlohmann::json& entry) {
     if (request.json) {
-      listing.items.push_back(io::stack_item(entry));
+      listing.items.push_back(io::stack_item(io::whole_stack(entry, name, "", catalog::builtin_catalog()).value));
     } else {
-      stacks.push_back(io::read_stack(entry, name, "").value);
+      stacks.push_back(io::read_stack(entry, name, "", catalog::builtin_catalog()).value);
     }
   });
   if (!request.json) listing.table = report::stacks_table(stacks, request.width);

@@ -132,7 +132,7 @@ LayerOptions options_for(const Run& run, const LayerKind& kind, bool frozen_inpu
   o.expert = parallel.expert > 1;
   o.expert_tensor = parallel.expert_tensor > 1;
   o.attention_copy_for_a2a =
-      o.context && o.context_comm == ContextComm::a2a && training.stack.name == "megatron-core-2024";
+      o.context && o.context_comm == ContextComm::a2a && training.stack.memory.attention_copy_for_a2a;
   (void)kind;
   return o;
 }
@@ -142,12 +142,12 @@ LossBytes loss_bytes_for(const Run& run) noexcept {
   const double width = quantized_stream_is_fp32(run) || (training.autocast && run.model.norm != Norm::rmsnorm)
                            ? 4.0
                            : bytes_of(activation_dtype(training.precision));
-  const bool later = training.stack.name == "hf-4.48";
+  const bool later = training.stack.memory.fused_loss_keeps_log_probs;
   // Liger cuts the tokens into about V/h chunks.
   const double h = static_cast<double>(run.model.hidden_size), v = static_cast<double>(run.padded_vocab());
   const int chunks = training.loss == LossKind::liger ? static_cast<int>(std::ceil(v / h)) : training.loss_chunks;
   LossBytes loss = loss_bytes(training.loss, chunks, width, later);
-  if (training.loss == LossKind::logits16 && training.stack.name.rfind("litgpt", 0) == 0) {
+  if (training.loss == LossKind::logits16 && training.stack.memory.two_logits_at_loss) {
     loss.peak_per_logit = quantized_stream_is_fp32(run) ? 8.0 : 4.0;
   }
   return loss;

@@ -147,8 +147,7 @@ StateCounting state_counting(const Run& run) noexcept {
     case ProjectionRank::quarter_of_hidden: counting.rank = static_cast<double>(run.model.hidden_size) / 4; break;
     case ProjectionRank::smaller_side: counting.rank = std::numeric_limits<double>::max(); break;
   }
-  // transformers' Trainer registers nn.Embedding for 32-bit states (trainer.py, create_optimizer).
-  const bool trainer = training.stack.name.rfind("hf-", 0) == 0;
+  const bool trainer = training.stack.memory.embedding_states_fp32;
   counting.embedding_in_fp32 = trainer && counting.optimizer->kernel == StepKernel::bitsandbytes;
   return counting;
 }

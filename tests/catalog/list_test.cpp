@@ -127,7 +127,7 @@ TEST_CASE("clusters and stacks of the list read back") {
   }
   for (const nlohmann::json& item : list_json("stacks").at("items")) {
     INFO(item.dump());
-    CHECK(io::read_stack(item, "test", "").ok());
+    CHECK(io::read_stack(item, "test", "", catalog::builtin_catalog()).ok());
     CHECK(item.at("name").get<std::string>().rfind("framework-", 0) != 0);
   }
 }

@@ -105,9 +105,13 @@ struct StackMemory {
   bool quantized_linear_keeps_input = false;  ///< old bitsandbytes
   bool quantized_base_runs_fp32 = false;      ///< activations, embedding and adapters fp32 with a quantised base
   bool quantized_head = false;
-  bool fused_qkv_adapters = false;    ///< q, k, v adapters share a dropout; their padded buffer keeps its source
-  double reserved_factor = 1.05;      ///< reserved / allocated
-  bool logits_fragmentation = false;  ///< + 4TV where an unfused fp32 loss is the peak
+  bool embedding_states_fp32 = false;       ///< bitsandbytes keeps the embedding's optimizer states in fp32
+  bool attention_copy_for_a2a = false;      ///< all-to-all context parallelism keeps attention's output twice
+  bool fused_loss_keeps_log_probs = false;  ///< `fused-ce`: the fp32 log-probabilities beside the logits' gradient
+  bool two_logits_at_loss = false;          ///< `logits16`: two copies of the logits in the activations' type at most
+  bool fused_qkv_adapters = false;          ///< q, k, v adapters share a dropout; their padded buffer keeps its source
+  double reserved_factor = 1.05;            ///< reserved / allocated
+  bool logits_fragmentation = false;        ///< + 4TV where an unfused fp32 loss is the peak
   // DeepSpeed's pools, in elements.
   std::int64_t live_parameters = 0;  ///< ZeRO-3: gathered parameters alive at most; 0: no such pool
   std::int64_t reduce_bucket = 0;    ///< ZeRO-2 and 3: one bucket of gradients
