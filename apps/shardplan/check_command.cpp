@@ -3,15 +3,16 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <utility>
 
-#include "baseline.hpp"
 #include "check_files.hpp"
 #include "command.hpp"
 #include "explained.hpp"
 #include "overrides.hpp"
+#include "shardplan/advise/baseline.hpp"
 #include "shardplan/advise/fixes.hpp"
 #include "shardplan/catalog/catalog.hpp"
+#include "shardplan/core/threads.hpp"
 #include "shardplan/io/check_json.hpp"
 #include "shardplan/io/run_file.hpp"
 #include "shardplan/plan/check.hpp"
@@ -39,7 +40,7 @@ constexpr std::array<std::string_view, 3> pictures = {"github", "junit", "sarif"
 class Checker {
  public:
   /// `fixes`: whether a change that would pass is looked for.
-  Checker(std::vector<io::Override> overrides, const Baseline* baseline, report::Units units, bool fixes)
+  Checker(std::vector<io::Override> overrides, const advise::Baseline* baseline, report::Units units, bool fixes)
       : overrides_(std::move(overrides)), baseline_(baseline), units_(units), fixes_(fixes) {}
 
   CheckedRun check(const std::string& path) {
@@ -65,7 +66,8 @@ class Checker {
     return checked;
   }
 
-  std::vector<std::string>& notes() noexcept { return notes_; }
+  /// Of the runs checked since the last call.
+  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
  private:
   static CheckedRun rejected(CheckedRun checked, Diagnostics problems) {
@@ -105,13 +107,28 @@ class Checker {
   }
 
   std::vector<io::Override> overrides_;
-  const Baseline* baseline_;
+  const advise::Baseline* baseline_;
   report::Units units_;
   bool fixes_;
   EstimateWorkspace workspace_;
   Estimate estimate_;
   std::vector<std::string> notes_;
 };
+
+/// Every run, on all cores; runs and notes stand in the order of the files.
+std::vector<CheckedRun> check_all(const std::vector<std::string>& paths, const Checker& checker,
+                                  std::vector<std::string>& notes) {
+  constexpr std::size_t least_runs = 4;
+  std::vector<CheckedRun> runs(paths.size());
+  std::vector<std::vector<std::string>> notes_of(paths.size());
+  std::vector<Checker> checkers(std::clamp<std::size_t>(paths.size() / least_runs, 1, cores()), checker);
+  share_out(checkers.size(), paths.size(), [&](std::size_t thread, std::size_t i) {
+    runs[i] = checkers[thread].check(paths[i]);
+    notes_of[i] = checkers[thread].take_notes();
+  });
+  for (const std::vector<std::string>& of_run : notes_of) notes.insert(notes.end(), of_run.begin(), of_run.end());
+  return runs;
+}
 
 std::string result_of(const std::vector<CheckedRun>& runs, const OutputStyle& style) {
   if (style.picture == "github") return report::check_github(runs, style.page.units);
@@ -176,9 +193,10 @@ Outcome run_check(const Arguments& arguments, const OutputStyle& style) {
   outcome.problems = std::move(overrides.problems);
   if (!outcome.problems.empty()) return outcome;
 
-  Result<Baseline> baseline;
+  Result<advise::Baseline> baseline;
   if (const auto place = arguments.value("baseline")) {
-    baseline = Baseline::open(std::string(*place), overrides.value);
+    baseline =
+        advise::Baseline::open(std::string(*place), overrides.value, catalog::builtin_catalog(), files_on_disk());
     outcome.problems = std::move(baseline.problems);
     if (!outcome.problems.empty()) return outcome;
   }
@@ -201,11 +219,10 @@ Outcome run_check(const Arguments& arguments, const OutputStyle& style) {
   }
 
   // -q prints one line, which has no room for a fix.
-  Checker checker(std::move(overrides.value), arguments.has("baseline") ? &baseline.value : nullptr, style.page.units,
-                  !style.quiet);
-  std::vector<CheckedRun> runs;
-  runs.reserve(files.paths.size());
-  for (const std::string& path : files.paths) runs.push_back(checker.check(path));
+  const Checker checker(std::move(overrides.value), arguments.has("baseline") ? &baseline.value : nullptr,
+                        style.page.units, !style.quiet);
+  std::vector<std::string> notes;
+  std::vector<CheckedRun> runs = check_all(files.paths, checker, notes);
   for (Diagnostic& problem : files.problems) {
     CheckedRun& missing = runs.emplace_back();
     missing.path = problem.file;
@@ -215,13 +232,13 @@ Outcome run_check(const Arguments& arguments, const OutputStyle& style) {
   const bool none = std::none_of(
       runs.begin(), runs.end(), [](const CheckedRun& run) { return run.baseline.has_value() || run.unknown_baseline; });
   if (arguments.has("baseline") && none) {
-    checker.notes().push_back(fmt::format(
-        "--baseline {}: has none of these runs, under their paths or the ends of them", *arguments.value("baseline")));
+    notes.push_back(fmt::format("--baseline {}: has none of these runs, under their paths or the ends of them",
+                                *arguments.value("baseline")));
   }
   const plan::CheckCounts counts = plan::count(runs);
   outcome.status = counts.errors > 0 ? exit_input : counts.failed > 0 ? exit_no : exit_ok;
   outcome.notes = std::move(files.notes);
-  outcome.notes.insert(outcome.notes.end(), checker.notes().begin(), checker.notes().end());
+  outcome.notes.insert(outcome.notes.end(), notes.begin(), notes.end());
   for (const CheckedRun& run : runs) {
     outcome.rejected.insert(outcome.rejected.end(), run.problems.begin(), run.problems.end());
   }

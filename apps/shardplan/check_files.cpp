@@ -189,4 +189,18 @@ CheckFiles check_files(const std::vector<std::string>& words) {
   return expansion.take();
 }
 
+advise::Files files_on_disk() {
+  advise::Files files;
+  files.is_folder = [](const std::string& path) {
+    std::error_code error;
+    return fs::is_directory(path, error);
+  };
+  files.is_file = [](const std::string& path) {
+    std::error_code error;
+    return fs::is_regular_file(path, error);
+  };
+  files.read = [](const std::string& path) { return io::read_json(path); };
+  return files;
+}
+
 }  // namespace shardplan::cli

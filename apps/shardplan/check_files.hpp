@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "shardplan/advise/baseline.hpp"
 #include "shardplan/core/diagnostic.hpp"
 
 namespace shardplan::cli {
@@ -18,5 +19,8 @@ struct CheckFiles {
 /// else is passed over with a note) or a pattern for shells that leave it alone: `*`, `?` and `[...]` within a name,
 /// `**` for any folders.
 CheckFiles check_files(const std::vector<std::string>& words);
+
+/// Files as this machine has them.
+advise::Files files_on_disk();
 
 }  // namespace shardplan::cli

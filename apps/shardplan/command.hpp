@@ -110,9 +110,6 @@ Command list_command();
 /// The topics of `explain`, for `list topics` too.
 Outcome print_topics(const OutputStyle& style);
 
-/// `Diagnostic::file` of a problem of the command line itself: the line then reads `shardplan: message`.
-inline constexpr std::string_view command_line_file = "shardplan";
-
 /// An Outcome that is one problem of the command line itself.
 Outcome usage_problem(std::string message, std::string way_out = {});
 

@@ -7,34 +7,17 @@
 #include <string>
 #include <utility>
 
+#include "shardplan/io/ranges.hpp"
 #include "shardplan/io/suggest.hpp"
 
 namespace shardplan::cli {
 namespace {
 
-/// "a,b,c" in pieces.
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> pieces;
-  for (;;) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    pieces.push_back(text.substr(0, end));
-    if (end == text.size()) return pieces;
-    text.remove_prefix(end + 1);
-  }
-}
-
-std::string_view trimmed(std::string_view word) {
-  while (!word.empty() && word.front() == ' ') word.remove_prefix(1);
-  while (!word.empty() && word.back() == ' ') word.remove_suffix(1);
-  return word;
-}
-
 /// "a,b" as ["a","b"]. "all-linear" and what is JSON already stay as they are.
 std::string list_value(std::string_view text) {
   if (text == "all-linear" || text.substr(0, 1) == "[") return std::string(text);
   std::string list = "[";
-  for (std::string_view word : split(text, ',')) {
-    word = trimmed(word);
+  for (const std::string_view word : io::list_items(text)) {
     if (word.empty()) continue;
     if (list.size() > 1) list += ',';
     list += '"';
@@ -121,7 +104,8 @@ class Overrides {
                       "a field is /training/loss, training.loss or a flag's name without dashes; it stands in model, "
                       "cluster, num_gpus, parallel, training or require");
     }
-    Result<std::string> value = field_value("--set", field, *pointer, std::string_view(given.value).substr(equals + 1));
+    Result<std::string> value =
+        io::field_value("--set", field, *pointer, std::string_view(given.value).substr(equals + 1));
     if (value.ok()) put(std::move(*pointer), std::move(value.value), *given.flag);
     for (Diagnostic& problem : value.problems) result_.problems.push_back(std::move(problem));
   }
@@ -131,8 +115,7 @@ class Overrides {
     const Flag& flag = *given.flag;
     if (given.value == "null" || given.value == "free" || given.value.rfind('{', 0) == 0)
       return put(std::string(flag.pointer), given.value, flag);
-    for (std::string_view pair : split(given.value, ',')) {
-      pair = trimmed(pair);
+    for (const std::string_view pair : io::list_items(given.value)) {
       const std::size_t equals = pair.find('=');
       if (equals == std::string_view::npos || equals == 0) {
         const bool offload = flag.name == "offload";
@@ -147,48 +130,7 @@ class Overrides {
   Result<std::vector<io::Override>> result_;
 };
 
-/// "optimizer=cpu,parameters=nvme" as {"optimizer":"cpu","parameters":"nvme"}; nothing where it is anything else.
-std::optional<std::string> pairs_object(std::string_view text) {
-  std::string object = "{";
-  for (std::string_view pair : split(text, ',')) {
-    pair = trimmed(pair);
-    const std::size_t equals = pair.find('=');
-    if (equals == std::string_view::npos || equals == 0 || pair.find_first_of("\"\\{}[]") != std::string_view::npos) {
-      return std::nullopt;
-    }
-    object +=
-        fmt::format("{}\"{}\":\"{}\"", object.size() > 1 ? "," : "", pair.substr(0, equals), pair.substr(equals + 1));
-  }
-  return object + "}";
-}
-
 }  // namespace
-
-Result<std::string> field_value(std::string_view flag, std::string_view field, std::string_view pointer,
-                                std::string_view value) {
-  Result<std::string> result;
-  result.value = std::string(value);
-  if (field == "no-sp") {
-    if (value == "true" || value == "false") {
-      result.value = value == "true" ? "false" : "true";
-    } else {
-      result.problems = usage_problem(fmt::format("{} no-sp: \"{}\" is not true or false", flag, value),
-                                      "no-sp=true is sequence_parallel false, as the flag --no-sp; false turns it on")
-                            .problems;
-    }
-  } else if (pointer == "/training/offload" && value != "null" && value.substr(0, 1) != "{") {
-    if (std::optional<std::string> object = pairs_object(value)) {
-      result.value = std::move(*object);
-    } else {
-      result.problems =
-          usage_problem(
-              fmt::format("{} offload: \"{}\" is not PART=PLACE", flag, value),
-              "for example optimizer=cpu; several parts as {\"optimizer\":\"cpu\",\"parameters\":\"nvme\"}, none as {}")
-              .problems;
-    }
-  }
-  return result;
-}
 
 Result<std::vector<io::Override>> overrides_of(const Arguments& arguments) {
   Overrides overrides;

@@ -4,14 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <thread>
 
 #include "command.hpp"
 #include "explained.hpp"
 #include "interrupt.hpp"
 #include "progress_line.hpp"
-#include "search_input.hpp"
-#include "search_reasons.hpp"
+#include "run_input.hpp"
+#include "search_use_line.hpp"
+#include "shardplan/advise/search_answer.hpp"
+#include "shardplan/catalog/catalog.hpp"
+#include "shardplan/core/threads.hpp"
 #include "shardplan/io/search_json.hpp"
 #include "shardplan/io/suggest.hpp"
 #include "shardplan/report/number.hpp"
@@ -67,8 +69,7 @@ bool read_number(const Arguments& arguments, std::string_view flag, Number most,
 
 plan::SearchOptions read_options(const Arguments& arguments, Diagnostics& problems) {
   plan::SearchOptions options;
-  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-  options.threads = static_cast<int>(std::min(cores, 256U));
+  options.threads = static_cast<int>(cores());
   if (const auto text = arguments.value("objective")) {
     if (const auto objective = parse_name<plan::Objective>(*text)) {
       options.objective = *objective;
@@ -132,99 +133,89 @@ std::string render(const plan::SearchReport& report, const OutputStyle& style) {
                                           : report::search_text(report, options);
 }
 
+/// Flags that have no place beside others.
+Diagnostics search_flags_together(const Arguments& arguments, const OutputStyle& style) {
+  if (style.format == Format::csv && (arguments.has("why-not") || arguments.has("sensitivity"))) {
+    return usage_problem("--why-not and --sensitivity have no rows in csv", "text, json and markdown show them")
+        .problems;
+  }
+  if (!arguments.has("explain")) return {};
+  for (const char* const other : {"why-not", "pareto", "rank", "sensitivity", "top", "detail"}) {
+    if (!arguments.has(other)) continue;
+    return usage_problem(fmt::format("--explain opens one number of the best layout; it has no place for --{}", other))
+        .problems;
+  }
+  return {};
+}
+
+advise::SearchExtras extras_of(const Arguments& arguments, const OutputStyle& style) {
+  const bool brief = style.quiet || arguments.has("explain");
+  advise::SearchExtras extras;
+  for (const GivenFlag& given : arguments.flags) {
+    if (given.flag->name == "why-not") extras.why_not.push_back(given.value);
+  }
+  extras.neighbours = !brief && style.format != Format::csv;
+  extras.ways = !brief;
+  extras.sensitivity = !brief && arguments.has("sensitivity");
+  return extras;
+}
+
+/// The run file of the best layout, for -o.
+std::string winner_json(const advise::SearchQuestion& question, const Layout& layout) {
+  const io::ReadRun winner =
+      advise::read_layout(question, layout, catalog::builtin_catalog(), absolute_paths(question));
+  if (!winner.ok()) {
+    throw std::logic_error(fmt::format("the best layout does not read back: {}: {}", winner.problems.front().pointer,
+                                       winner.problems.front().message));
+  }
+  return winner.run_json + "\n";
+}
+
 Outcome run_search(const Arguments& arguments, const OutputStyle& style) {
   Diagnostics problems;
   plan::SearchOptions options = read_options(arguments, problems);
+  if (problems.empty()) problems = search_flags_together(arguments, style);
   if (!problems.empty()) return rejected(std::move(problems));
-  if (style.format == Format::csv && (arguments.has("why-not") || arguments.has("sensitivity"))) {
-    return usage_problem("--why-not and --sensitivity have no rows in csv", "text, json and markdown show them");
-  }
-  if (arguments.has("explain")) {
-    for (const char* const other : {"why-not", "pareto", "rank", "sensitivity", "top", "detail"}) {
-      if (!arguments.has(other)) continue;
-      return usage_problem(
-          fmt::format("--explain opens one number of the best layout; it has no place for --{}", other));
-    }
-  }
   const Interrupt interrupt;
-  SearchInput input = read_search_input(arguments);
+  Result<io::RunInput> input = run_input_of(arguments);
   if (!input.ok()) return rejected(std::move(input.problems));
-  options.require = input.read.run.require;
+  advise::SearchQuestion question = advise::search_question(input.value, catalog::builtin_catalog());
+  if (!question.ok()) return rejected(std::move(question.problems));
+  options.require = question.read.run.require;
   options.stop = &Interrupt::pressed();
   const bool rank = arguments.has("rank");
-  if (rank && !input.stated) {
+  if (rank && !question.stated) {
     return usage_problem("--rank: the run as stated is no legal layout, so that it has no place among them",
                          "shardplan estimate says what is wrong with it");
   }
-  if (rank) options.rank_of = &input.stated->run;
-
-  plan::SearchReport report;
-  report.objective = options.objective;
-  report.base = input.read.run;
-  report.base.num_gpus = input.space.num_gpus.front();
-  report.gpus_vary = input.gpus_vary;
-  report.attention_varies = input.space.attention && input.space.attention->size() > 1;
-  report.framework_stated =
-      std::none_of(input.input.overrides.begin(), input.input.overrides.end(),
-                   [](const io::Override& o) { return o.pointer == "/training/framework" && o.flag.empty(); });
-  report.batch_stated =
-      std::none_of(input.input.overrides.begin(), input.input.overrides.end(),
-                   [](const io::Override& o) { return o.pointer == "/training/global_batch_size" && o.flag.empty(); });
+  if (rank) options.rank_of = &question.stated->run;
   ProgressLine line;
   options.progress = [&line](const plan::SearchProgress& progress) { show(progress, line); };
-  report.result = plan::search(input.base, input.read.run, input.space, options);
+  Result<plan::SearchReport> answer =
+      advise::search_answer(question, options, extras_of(arguments, style), catalog::builtin_catalog());
   line.clear();
-  for (const plan::Found& found : report.result.best) report.best.push_back(plan::row_of(input.base, found));
-  for (const plan::Found& found : report.result.pareto) report.pareto.push_back(plan::row_of(input.base, found));
-  if (report.result.nearest) report.nearest = plan::row_of(input.base, *report.result.nearest);
-  if (input.stated && (!arguments.words.empty() || rank)) {
+  if (!answer.ok()) return rejected(std::move(answer.problems));
+  plan::SearchReport& report = answer.value;
+  if (question.stated && (!arguments.words.empty() || rank)) {
     report.file = arguments.words.empty() ? "" : arguments.words.front();
-    plan::SearchRow stated;
-    stated.run = input.stated->run;
-    stated.found.layout = layout_of(stated.run);
-    estimate(stated.run, stated.estimate);
-    report.stated = std::move(stated);
+    report.stated = advise::stated_row(question);
   }
-
+  std::optional<std::string> file;
+  if (!report.best.empty()) {
+    const Layout& best = report.best.front().found.layout;
+    report.use = use_line(arguments, question, best);
+    file = winner_json(question, best);
+  }
   Outcome outcome;
-  outcome.notes = input.notes;
-  const std::optional<std::string_view> term = arguments.value("explain");
-  const bool brief = style.quiet || term || Interrupt::pressed().load();
-  if (report.best.empty()) {
-    const bool illegal = report.result.complete && report.result.counts.layouts == 0;
-    if (illegal) report.refusals = refusals(input);
-    if (!brief && report.result.complete) report.ways = ways_to_fit(input, options);
+  if (const std::optional<std::string_view> term = arguments.value("explain")) {
+    outcome = explain_winner(report, *term, style);
+    if (!outcome.problems.empty()) return outcome;
   } else {
-    constexpr std::size_t most_neighbours = 6;
-    const plan::SearchRow& best = report.best.front();
-    for (const GivenFlag& given : arguments.flags) {
-      if (given.flag->name != "why-not") continue;
-      Result<plan::WhyNot> why = asked_why_not(input, options, best, given.value);
-      if (!why.ok()) return rejected(std::move(why.problems));
-      report.asked.push_back(std::move(why.value));
-    }
-    if (!brief && style.format != Format::csv) {
-      report.neighbours = plan::neighbours(input.base, best.found.layout, most_neighbours);
-    }
-    if (!brief && arguments.has("sensitivity")) {
-      report.sensitivity = plan::sensitivity_of(input.base, input.read.run, input.space, options, best.found);
-    }
-    report.use = use_line(arguments, input, best.found.layout);
-    io::ReadRun winner = read_layout(input, best.found.layout);
-    if (!winner.ok()) {
-      throw std::logic_error(fmt::format("the best layout does not read back: {}: {}", winner.problems.front().pointer,
-                                         winner.problems.front().message));
-    }
-    outcome.file = winner.run_json + "\n";
+    outcome.result = render(report, style);
+    outcome.status = status_of(report);
   }
-  if (term) {
-    Outcome opened = explain_winner(report, *term, style);
-    opened.notes.insert(opened.notes.begin(), outcome.notes.begin(), outcome.notes.end());
-    if (opened.problems.empty()) opened.file = std::move(outcome.file);
-    return opened;
-  }
-  outcome.result = render(report, style);
-  outcome.status = status_of(report);
+  outcome.notes.insert(outcome.notes.begin(), question.notes.begin(), question.notes.end());
+  outcome.file = std::move(file);
   return outcome;
 }
 

@@ -3,17 +3,22 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "command.hpp"
 #include "output.hpp"
+#include "overrides.hpp"
+#include "progress_line.hpp"
 #include "run_input.hpp"
+#include "shardplan/advise/sweep.hpp"
+#include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/suggest.hpp"
+#include "shardplan/io/sweep_axis.hpp"
 #include "shardplan/io/sweep_json.hpp"
 #include "shardplan/plan/results.hpp"
 #include "shardplan/plan/sweep.hpp"
+#include "shardplan/report/number.hpp"
 #include "shardplan/report/sweep_text.hpp"
-#include "sweep_points.hpp"
-#include "vary.hpp"
 
 namespace shardplan::cli {
 namespace {
@@ -45,6 +50,46 @@ struct Request {
 bool varies(const Sweep& sweep, std::string_view pointer) {
   return std::any_of(sweep.axes.begin(), sweep.axes.end(),
                      [&](const plan::SweepAxis& axis) { return axis.pointer == pointer; });
+}
+
+/// The field that an override and an axis both decide, if they do.
+bool meet(std::string_view one, std::string_view other) {
+  const auto field = [](std::string_view pointer) {
+    return pointer == "/microbatches" ? std::string_view("/training/global_batch_size") : pointer;
+  };
+  std::string_view a = field(one);
+  std::string_view b = field(other);
+  if (a.size() > b.size()) std::swap(a, b);
+  return b.substr(0, a.size()) == a && (a.size() == b.size() || b[a.size()] == '/');
+}
+
+/// Every --vary of the command line; a field that is given twice, or that a flag sets, is a problem.
+Result<std::vector<plan::SweepAxis>> axes_of(const Arguments& arguments) {
+  Result<std::vector<plan::SweepAxis>> result;
+  const auto complain = [&](std::string message) {
+    result.problems.push_back({std::string(command_line_file), "", std::move(message), "", 0, 0});
+  };
+  const Result<std::vector<io::Override>> overrides = overrides_of(arguments);
+  for (const GivenFlag& given : arguments.flags) {
+    if (given.flag->name != "vary") continue;
+    Result<plan::SweepAxis> axis = io::parse_sweep_axis(given.value);
+    result.problems.insert(result.problems.end(), axis.problems.begin(), axis.problems.end());
+    if (!axis.ok()) continue;
+    for (const plan::SweepAxis& earlier : result.value) {
+      if (meet(earlier.pointer, axis.value.pointer)) {
+        complain(
+            fmt::format("--vary {} and --vary {} both decide {}", earlier.label, axis.value.label, axis.value.pointer));
+      }
+    }
+    for (const io::Override& flag : overrides.value) {
+      if (meet(flag.pointer, axis.value.pointer)) {
+        complain(fmt::format("{} and --vary {} both decide {}; give one of them", flag.flag, axis.value.label,
+                             axis.value.pointer));
+      }
+    }
+    result.value.push_back(std::move(axis.value));
+  }
+  return result;
 }
 
 void complain(Diagnostics& problems, std::string message, std::string way_out = {}) {
@@ -177,6 +222,15 @@ void note_dropped_data(const io::RunInput& input, const Sweep& sweep, std::vecto
   }
 }
 
+/// What takes long shows how far it is.
+void show(std::size_t done, std::size_t points, std::chrono::steady_clock::time_point start, ProgressLine& line) {
+  const double elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!line.is_due(elapsed_s) || done == 0) return;
+  line.show(elapsed_s, static_cast<double>(done) / static_cast<double>(points),
+            fmt::format("{} of {} points", report::count_text(static_cast<std::int64_t>(done)),
+                        report::count_text(static_cast<std::int64_t>(points))));
+}
+
 Outcome run_sweep(const Arguments& arguments, const OutputStyle& style) {
   Outcome outcome;
   Result<Request> request = read_request(arguments);
@@ -206,10 +260,13 @@ Outcome run_sweep(const Arguments& arguments, const OutputStyle& style) {
     if (!failure.empty()) return usage_problem(failure);
   }
   note_dropped_data(input.value, sweep, outcome.notes);
-  SweepRules rules;
+  advise::SweepRules rules;
   rules.keep_tokens = request.value.keep == Keep::tokens;
   rules.gpus_follow = follows_gpus(request.value);
-  outcome.problems = estimate_points(input.value, rules, sweep);
+  ProgressLine line;
+  const auto start = std::chrono::steady_clock::now();
+  outcome.problems = advise::estimate_points(input.value, catalog::builtin_catalog(), rules, sweep,
+                                             [&](std::size_t done) { show(done, sweep.points.size(), start, line); });
   if (!outcome.problems.empty()) return outcome;
   if (plan::smallest_point(sweep) == sweep.points.size()) {
     outcome.problems = all_illegal(sweep);

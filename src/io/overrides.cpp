@@ -10,6 +10,7 @@
 #include "override_apply.hpp"
 #include "shardplan/core/pointer.hpp"
 #include "shardplan/io/json_text.hpp"
+#include "shardplan/io/ranges.hpp"
 #include "shardplan/io/suggest.hpp"
 #include "shardplan/plan/field_table.hpp"
 
@@ -162,6 +163,65 @@ void drop_other_sharding(nlohmann::json& root, const std::vector<Override>& over
     erase_pointer(root, pair.other);
     return;
   }
+}
+
+namespace {
+
+/// "optimizer=cpu,parameters=nvme" as {"optimizer":"cpu","parameters":"nvme"}; nothing where it is anything else.
+std::optional<std::string> pairs_object(std::string_view text) {
+  std::string object = "{";
+  for (const std::string_view pair : list_items(text)) {
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string_view::npos || equals == 0 || pair.find_first_of("\"\\{}[]") != std::string_view::npos) {
+      return std::nullopt;
+    }
+    object +=
+        fmt::format("{}\"{}\":\"{}\"", object.size() > 1 ? "," : "", pair.substr(0, equals), pair.substr(equals + 1));
+  }
+  return object + "}";
+}
+
+}  // namespace
+
+Result<std::string> field_value(std::string_view flag, std::string_view field, std::string_view pointer,
+                                std::string_view value) {
+  Result<std::string> result;
+  result.value = std::string(value);
+  if (field == "no-sp") {
+    if (value == "true" || value == "false") {
+      result.value = value == "true" ? "false" : "true";
+    } else {
+      result.problems = {
+          usage_diagnostic(fmt::format("{} no-sp: \"{}\" is not true or false", flag, value),
+                           "no-sp=true is sequence_parallel false, as the flag --no-sp; false turns it on")};
+    }
+  } else if (pointer == "/training/offload" && value != "null" && value.substr(0, 1) != "{") {
+    if (std::optional<std::string> object = pairs_object(value)) {
+      result.value = std::move(*object);
+    } else {
+      result.problems = {usage_diagnostic(
+          fmt::format("{} offload: \"{}\" is not PART=PLACE", flag, value),
+          "for example optimizer=cpu; several parts as {\"optimizer\":\"cpu\",\"parameters\":\"nvme\"}, none as {}")};
+    }
+  }
+  return result;
+}
+
+std::vector<Override> overrides_of(const plan::Change& change) {
+  std::vector<Override> overrides;
+  for (const plan::FieldValue& each : change.values) {
+    overrides.push_back({std::string(name(each.field)), each.value, ""});
+  }
+  return overrides;
+}
+
+std::vector<Override> typed_overrides_of(const plan::Change& change) {
+  std::vector<Override> overrides = overrides_of(change);
+  for (Override& each : overrides) {
+    const std::string_view flag = flag_of(each.pointer);
+    each.flag = flag.empty() ? "--set" : fmt::format("--{}", flag);
+  }
+  return overrides;
 }
 
 }  // namespace shardplan::io

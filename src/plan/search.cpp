@@ -6,9 +6,9 @@
 #include <chrono>
 #include <deque>
 #include <map>
-#include <thread>
 
 #include "search_node.hpp"
+#include "shardplan/core/threads.hpp"
 #include "shardplan/plan/validate.hpp"
 
 namespace shardplan::plan {
@@ -18,20 +18,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) noexcept {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// Calls work(thread, index) for each index below `count`; threads take the next index when they are done with one.
-template <class Work>
-void share_out(int threads, std::size_t count, Work&& work) {
-  std::atomic<std::size_t> next{0};
-  const auto run = [&](std::size_t thread) {
-    for (std::size_t i = next++; i < count; i = next++) work(thread, i);
-  };
-  const std::size_t helpers = std::min<std::size_t>(static_cast<std::size_t>(threads), count);
-  std::vector<std::thread> others;
-  for (std::size_t thread = 1; thread < helpers; ++thread) others.emplace_back(run, thread);
-  run(0);
-  for (std::thread& other : others) other.join();
 }
 
 struct Ranked {
@@ -160,7 +146,7 @@ class Searcher {
     const bool cut = unwanted(tree_.grids[grids.front()].num_gpus);
     std::vector<Listed> lists(groups.size());
     std::vector<RuleCounts> refused(workers_.size(), RuleCounts{});
-    share_out(threads_, groups.size(), [&](std::size_t thread, std::size_t i) {
+    share_out(static_cast<std::size_t>(threads_), groups.size(), [&](std::size_t thread, std::size_t i) {
       constexpr std::size_t least_groups = 16;
       Group& group = *groups[i];
       if (i >= least_groups && stopped()) return group.grids.clear();
@@ -194,7 +180,7 @@ class Searcher {
     for (std::size_t size = 4; first < nodes_.size() && !gives_up(first); size = std::min(2 * size, largest)) {
       const std::size_t last = std::min(nodes_.size(), first + size);
       visited.fill(0);
-      share_out(threads_, last - first, [&](std::size_t thread, std::size_t i) {
+      share_out(static_cast<std::size_t>(threads_), last - first, [&](std::size_t thread, std::size_t i) {
         if (gives_up(first + i)) return;
         const Ranked& ranked = nodes_[first + i];
         harvests[i].clear();
@@ -312,10 +298,7 @@ SearchSpace space_of(const Run& run) {
   }
   if (layout.shard_group == 0) space.shard_group.reset();
   space.offload = {run.training.offload};
-  space.overlap_grad_reduce = layout.overlap_grad_reduce;
-  space.overlap_param_gather = layout.overlap_param_gather;
-  space.overlap_tp = layout.overlap_tp;
-  space.overlap_p2p = layout.overlap_p2p;
+  for_each_overlap([&](Field, auto value, auto member) { space.*value = layout.*member; });
   return space;
 }
 

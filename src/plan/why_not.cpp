@@ -7,10 +7,6 @@
 #include <utility>
 
 #include "shardplan/core/bytes.hpp"
-#include "shardplan/physics/frameworks/facts.hpp"
-#include "shardplan/plan/change.hpp"
-#include "shardplan/plan/validate.hpp"
-#include "shardplan/schedule/shape.hpp"
 
 namespace shardplan::plan {
 namespace {
@@ -66,46 +62,6 @@ double seconds_per_token(const Run& run, const Estimate& estimate) noexcept {
   return estimate.time.step_s / static_cast<double>(training.global_batch_size * training.seq_length);
 }
 
-class Neighbourhood {
- public:
-  Neighbourhood(const Draft& base, const Layout& best) : base_(base), best_(best) {
-    const Draft draft = with_layout(base, best);
-    resolve(draft, run_);
-    shardplan::estimate(run_, estimate_);
-  }
-
-  template <class Change>
-  void try_change(Change&& change) {
-    Layout other = best_;
-    change(other);
-    if (order_of(other, best_) == 0) return;
-    const Draft draft = with_layout(base_, other);
-    Run run;
-    resolve(draft, run);
-    if (broken_rules(draft, run).any()) return;
-    Estimate estimate;
-    shardplan::estimate(run, estimate);
-    found_.push_back(
-        why_not(run_, estimate_, std::move(run), std::move(estimate), flags_of(change_between(best_, other))));
-  }
-
-  const Layout& best() const noexcept { return best_; }
-  std::vector<WhyNot> take() { return std::move(found_); }
-
- private:
-  const Draft& base_;
-  Layout best_;
-  Run run_;
-  Estimate estimate_;
-  std::vector<WhyNot> found_;
-};
-
-/// What goes with one chunk a rank, or several.
-void set_chunks(Layout& layout, int chunks) {
-  layout.virtual_pipeline = chunks;
-  layout.schedule = chunks > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
-}
-
 }  // namespace
 
 WhyNot why_not(const Run& best_run, const Estimate& best, Run other_run, Estimate other, std::string change) {
@@ -147,62 +103,6 @@ WhyNot why_not(const Run& best_run, const Estimate& best, Run other_run, Estimat
   why.run = std::move(other_run);
   why.estimate = std::move(other);
   return why;
-}
-
-std::vector<WhyNot> neighbours(const Draft& base, const Layout& best, std::size_t most) {
-  Neighbourhood around(base, best);
-  const auto both_ways = [&](auto degree) {
-    for (const bool more : {false, true}) {
-      around.try_change([&](Layout& c) {
-        auto& value = degree(c);
-        value = more ? value * 2 : std::max<std::remove_reference_t<decltype(value)>>(1, value / 2);
-        if (c.tensor == 1) c.sequence_parallel = false;
-        if (c.tensor > 1 && best.tensor == 1) c.sequence_parallel = true;
-        if (c.pipeline == 1) set_chunks(c, 1);
-      });
-    }
-  };
-  both_ways([](Layout& c) -> int& { return c.tensor; });
-  both_ways([](Layout& c) -> int& { return c.pipeline; });
-  both_ways([](Layout& c) -> int& { return c.context; });
-  if (base.run.model.has_experts()) both_ways([](Layout& c) -> int& { return c.expert; });
-  both_ways([](Layout& c) -> std::int64_t& { return c.micro_batch_size; });
-  if (best.pipeline > 1) {
-    around.try_change([](Layout& c) { set_chunks(c, 1); });
-    around.try_change([&](Layout& c) { set_chunks(c, std::max(2, 2 * c.virtual_pipeline)); });
-  }
-  around.try_change([](Layout& c) {
-    const bool none = c.recompute.mode == RecomputeMode::none;
-    c.recompute = Recompute{none ? RecomputeMode::full : RecomputeMode::none, 0, 0};
-  });
-  around.try_change([](Layout& c) { c.sequence_parallel = c.tensor > 1 && !c.sequence_parallel; });
-  const bool torch = facts_of(base.run.training.framework).shards_by_fsdp();
-  if (best.fsdp == Fsdp::none || !torch) {
-    for (const int stage : {0, 1, 2, 3}) {
-      around.try_change([&](Layout& c) {
-        c.zero_stage = stage;
-        c.fsdp = Fsdp::none;
-        c.shard_group = 0;
-      });
-    }
-  }
-  around.try_change([](Layout& c) {
-    c.zero_stage = 0;
-    c.fsdp = Fsdp::full_shard;
-    c.shard_group = 0;
-  });
-  std::vector<WhyNot> found = around.take();
-  const auto rank = [](const WhyNot& why) { return why.verdict == WhyNot::Verdict::does_not_fit ? 0 : 1; };
-  std::stable_sort(found.begin(), found.end(), [&](const WhyNot& a, const WhyNot& b) {
-    return rank(a) != rank(b) ? rank(a) < rank(b) : a.step_s < b.step_s;
-  });
-  // What neither fits nor would be faster says little.
-  found.erase(std::remove_if(
-                  found.begin(), found.end(),
-                  [&](const WhyNot& why) { return rank(why) == 0 && why.reason.find("slower") != std::string::npos; }),
-              found.end());
-  if (found.size() > most) found.resize(most);
-  return found;
 }
 
 }  // namespace shardplan::plan

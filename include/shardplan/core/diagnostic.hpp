@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,13 @@ struct Diagnostic {
 };
 
 using Diagnostics = std::vector<Diagnostic>;
+
+/// `Diagnostic::file` of a problem of the command line itself: the line then reads `shardplan: message`.
+inline constexpr std::string_view command_line_file = "shardplan";
+
+inline Diagnostic usage_diagnostic(std::string message, std::string way_out = {}) {
+  return {std::string(command_line_file), "", std::move(message), std::move(way_out), 0, 0};
+}
 
 /// Something that is legal but that the user should know. Codes are listed in docs/warnings.md.
 struct Warning {

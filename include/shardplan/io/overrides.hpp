@@ -6,6 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "shardplan/core/diagnostic.hpp"
+#include "shardplan/plan/change.hpp"
+
 namespace shardplan::io {
 
 /// One field set from outside the file.
@@ -28,5 +31,14 @@ std::string_view flag_of(std::string_view pointer);
 
 /// The words that field_pointer knows: flags' names and the fields at the top, for "did you mean".
 std::vector<std::string_view> field_words();
+
+/// What FIELD=VALUE writes at FIELD's pointer: VALUE, but of "no-sp" the opposite, and of offload PART=PLACE pairs as
+/// an object, as the flags of these names take them. `flag` is for messages.
+Result<std::string> field_value(std::string_view flag, std::string_view field, std::string_view pointer,
+                                std::string_view value);
+
+/// A change as overrides that no flag stated, as if the file were edited; or typed behind whatever the file says.
+std::vector<Override> overrides_of(const plan::Change& change);
+std::vector<Override> typed_overrides_of(const plan::Change& change);
 
 }  // namespace shardplan::io

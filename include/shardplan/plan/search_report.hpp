@@ -62,8 +62,7 @@ struct SearchReport {
 /// The row of a layout. `base`: of search_base().
 SearchRow row_of(const Draft& base, const Found& found);
 
-/// The best layouts on hardware with twice of each: memory, FLOP/s, memory bandwidth, link, NIC.
-std::vector<Sensitivity> sensitivity_of(const Draft& base, const Run& run, const SearchSpace& space,
-                                        const SearchOptions& options, const Found& best);
+/// Options of a search that is asked beside another: its best layout alone, no progress.
+SearchOptions for_best_alone(const SearchOptions& options);
 
 }  // namespace shardplan::plan

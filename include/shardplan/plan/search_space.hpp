@@ -67,6 +67,15 @@ void for_each_variable(Visit&& visit) {
   visit(Field::sequence_parallel, &SearchSpace::sequence_parallel, &Layout::sequence_parallel);
 }
 
+/// The same for the overlaps, of which a space states one value or none.
+template <class Visit>
+void for_each_overlap(Visit&& visit) {
+  visit(Field::overlap_grad_reduce, &SearchSpace::overlap_grad_reduce, &Layout::overlap_grad_reduce);
+  visit(Field::overlap_param_gather, &SearchSpace::overlap_param_gather, &Layout::overlap_param_gather);
+  visit(Field::overlap_tp, &SearchSpace::overlap_tp, &Layout::overlap_tp);
+  visit(Field::overlap_p2p, &SearchSpace::overlap_p2p, &Layout::overlap_p2p);
+}
+
 /// What a search starts from: the statement of a run, with what it left to defaults that would follow the layout
 /// (framework, batch, sequence) stated as in `run`, its resolution.
 Draft search_base(const Draft& draft, const Run& run);

@@ -36,8 +36,4 @@ struct WhyNot {
 /// Compares two estimated runs. `change` says how the other one differs.
 WhyNot why_not(const Run& best_run, const Estimate& best, Run other_run, Estimate other, std::string change);
 
-/// The layouts one step away from a layout, each legal, `most` at most: those that do not fit but would be faster
-/// first, then by step time. A degree's data follows.
-std::vector<WhyNot> neighbours(const Draft& base, const Layout& best, std::size_t most);
-
 }  // namespace shardplan::plan

@@ -1,4 +1,4 @@
-#include "solve_field.hpp"
+#include "shardplan/advise/solve_field.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,7 +13,7 @@
 #include "shardplan/plan/search_space.hpp"
 #include "shardplan/schedule/shape.hpp"
 
-namespace shardplan::cli {
+namespace shardplan::advise {
 namespace {
 
 using plan::Field;
@@ -147,17 +147,16 @@ std::vector<std::string_view> solve_words() {
 Diagnostics solve_field_problems(std::string_view word) {
   const std::optional<std::string> pointer = solve_pointer(word);
   if (!pointer) {
-    return usage_problem(fmt::format("solve: unknown field \"{}\"{}", word, io::did_you_mean(word, io::field_words())),
+    return {
+        usage_diagnostic(fmt::format("solve: unknown field \"{}\"{}", word, io::did_you_mean(word, io::field_words())),
                          "a field is seq_length, training.seq_length, /training/seq_length or a flag's name without "
-                         "dashes")
-        .problems;
+                         "dashes")};
   }
   const bool known =
       std::any_of(numeric_fields.begin(), numeric_fields.end(), [&](Field field) { return name(field) == *pointer; });
   if (known || pointer->rfind("/model/", 0) == 0) return {};
-  return usage_problem(fmt::format("solve: {} is not a whole number that can be solved for", *pointer),
-                       fmt::format("a field of the model or one of {}", fmt::join(solve_words(), ", ")))
-      .problems;
+  return {usage_diagnostic(fmt::format("solve: {} is not a whole number that can be solved for", *pointer),
+                           fmt::format("a field of the model or one of {}", fmt::join(solve_words(), ", ")))};
 }
 
 SolveField solve_field(std::string_view pointer, const Run& run, bool batch_stated) {
@@ -168,4 +167,4 @@ SolveField solve_field(std::string_view pointer, const Run& run, bool batch_stat
   return field;
 }
 
-}  // namespace shardplan::cli
+}  // namespace shardplan::advise

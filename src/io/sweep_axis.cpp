@@ -1,4 +1,4 @@
-#include "vary.hpp"
+#include "shardplan/io/sweep_axis.hpp"
 
 #include <fmt/format.h>
 
@@ -6,13 +6,12 @@
 #include <cmath>
 #include <optional>
 
-#include "overrides.hpp"
-#include "ranges.hpp"
 #include "shardplan/core/pointer.hpp"
 #include "shardplan/io/overrides.hpp"
+#include "shardplan/io/ranges.hpp"
 #include "shardplan/io/suggest.hpp"
 
-namespace shardplan::cli {
+namespace shardplan::io {
 namespace {
 
 /// At commas that stand in no brackets, braces or quotes.
@@ -63,7 +62,7 @@ bool add_range(const Range<double>& range, std::vector<std::string>& values) {
 std::string label_of(const std::string& pointer) {
   if (pointer == "/parallel/sequence_parallel") return "sp";
   if (pointer == "/microbatches") return "microbatches";
-  const std::string_view flag = io::flag_of(pointer);
+  const std::string_view flag = flag_of(pointer);
   return flag.empty() ? dotted(pointer) : std::string(flag);
 }
 
@@ -79,33 +78,22 @@ bool looks_like_range(std::string_view pointer, std::string_view item) {
 
 Result<plan::SweepAxis> rejected(std::string message, std::string way_out = {}) {
   Result<plan::SweepAxis> result;
-  result.problems = usage_problem(std::move(message), std::move(way_out)).problems;
+  result.problems.push_back(usage_diagnostic(std::move(message), std::move(way_out)));
   return result;
-}
-
-/// The field that an override and an axis both decide, if they do.
-bool meet(std::string_view one, std::string_view other) {
-  const auto field = [](std::string_view pointer) {
-    return pointer == "/microbatches" ? std::string_view("/training/global_batch_size") : pointer;
-  };
-  std::string_view a = field(one);
-  std::string_view b = field(other);
-  if (a.size() > b.size()) std::swap(a, b);
-  return b.substr(0, a.size()) == a && (a.size() == b.size() || b[a.size()] == '/');
 }
 
 }  // namespace
 
-Result<plan::SweepAxis> parse_vary(std::string_view text) {
+Result<plan::SweepAxis> parse_sweep_axis(std::string_view text) {
   const std::size_t equals = text.find('=');
   const std::string_view field = text.substr(0, equals);
   if (equals == std::string_view::npos || field.empty() || equals + 1 == text.size()) {
     return rejected(fmt::format("--vary: \"{}\" is not FIELD=VALUES", text),
                     "for example --vary tp=1,2,4,8 or --vary seq=2048..32768*2");
   }
-  std::optional<std::string> pointer = io::field_pointer(field);
+  std::optional<std::string> pointer = field_pointer(field);
   if (!pointer) {
-    return rejected(fmt::format("--vary: unknown field \"{}\"{}", field, io::did_you_mean(field, io::field_words())),
+    return rejected(fmt::format("--vary: unknown field \"{}\"{}", field, did_you_mean(field, field_words())),
                     "a field is /training/loss, training.loss or a flag's name without dashes");
   }
   Result<plan::SweepAxis> result;
@@ -140,32 +128,4 @@ Result<plan::SweepAxis> parse_vary(std::string_view text) {
   return result;
 }
 
-Result<std::vector<plan::SweepAxis>> axes_of(const Arguments& arguments) {
-  Result<std::vector<plan::SweepAxis>> result;
-  const auto complain = [&](std::string message) {
-    result.problems.push_back({std::string(command_line_file), "", std::move(message), "", 0, 0});
-  };
-  const Result<std::vector<io::Override>> overrides = overrides_of(arguments);
-  for (const GivenFlag& given : arguments.flags) {
-    if (given.flag->name != "vary") continue;
-    Result<plan::SweepAxis> axis = parse_vary(given.value);
-    result.problems.insert(result.problems.end(), axis.problems.begin(), axis.problems.end());
-    if (!axis.ok()) continue;
-    for (const plan::SweepAxis& earlier : result.value) {
-      if (meet(earlier.pointer, axis.value.pointer)) {
-        complain(
-            fmt::format("--vary {} and --vary {} both decide {}", earlier.label, axis.value.label, axis.value.pointer));
-      }
-    }
-    for (const io::Override& flag : overrides.value) {
-      if (meet(flag.pointer, axis.value.pointer)) {
-        complain(fmt::format("{} and --vary {} both decide {}; give one of them", flag.flag, axis.value.label,
-                             axis.value.pointer));
-      }
-    }
-    result.value.push_back(std::move(axis.value));
-  }
-  return result;
-}
-
-}  // namespace shardplan::cli
+}  // namespace shardplan::io

@@ -1,21 +1,15 @@
-#include "ranges.hpp"
+#include "shardplan/io/ranges.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 
-#include "command.hpp"
-
-namespace shardplan::cli {
+namespace shardplan::io {
 namespace {
 
 constexpr std::size_t most_numbers = 100'000;
 constexpr std::int64_t largest = std::int64_t{1} << 40;
-
-Diagnostic problem(std::string message, std::string way_out) {
-  return usage_problem(std::move(message), std::move(way_out)).problems.front();
-}
 
 }  // namespace
 
@@ -41,8 +35,8 @@ Result<std::vector<std::int64_t>> parse_integers(std::string_view flag, std::str
     } else if (const auto found = parse_range<std::int64_t>(item); found && range_problem(*found).empty()) {
       range = *found;
     } else {
-      result.problems.push_back(problem(fmt::format("{}: \"{}\" is neither a number nor a range", flag, item),
-                                        "for example 4, 1,2,4,8, 1..8, 64..1024*2 or 8..64+8"));
+      result.problems.push_back(usage_diagnostic(fmt::format("{}: \"{}\" is neither a number nor a range", flag, item),
+                                                 "for example 4, 1,2,4,8, 1..8, 64..1024*2 or 8..64+8"));
       continue;
     }
     if (range.first < least) {
@@ -51,11 +45,12 @@ Result<std::vector<std::int64_t>> parse_integers(std::string_view flag, std::str
           single ? fmt::format("{}", item) : fmt::format("\"{}\" starts at {}, which", item, range.first);
       const std::string way =
           single || range.multiplies ? std::string() : fmt::format("for example {}..{}", least, range.last);
-      result.problems.push_back(problem(fmt::format("{}: {} is below {}, the least value", flag, what, least), way));
+      result.problems.push_back(
+          usage_diagnostic(fmt::format("{}: {} is below {}, the least value", flag, what, least), way));
       continue;
     }
     if (range.last > largest) {
-      result.problems.push_back(problem(fmt::format("{}: {} is above 2^40", flag, item), {}));
+      result.problems.push_back(usage_diagnostic(fmt::format("{}: {} is above 2^40", flag, item), {}));
       continue;
     }
     for (std::int64_t value = range.first; value <= range.last && result.value.size() <= most_numbers;) {
@@ -64,11 +59,12 @@ Result<std::vector<std::int64_t>> parse_integers(std::string_view flag, std::str
     }
   }
   if (result.value.size() > most_numbers) {
-    result.problems.push_back(problem(fmt::format("{}: \"{}\" is more than {} numbers", flag, text, most_numbers), {}));
+    result.problems.push_back(
+        usage_diagnostic(fmt::format("{}: \"{}\" is more than {} numbers", flag, text, most_numbers), {}));
   }
   std::sort(result.value.begin(), result.value.end());
   result.value.erase(std::unique(result.value.begin(), result.value.end()), result.value.end());
   return result;
 }
 
-}  // namespace shardplan::cli
+}  // namespace shardplan::io

@@ -1,44 +1,31 @@
-#include "sweep_points.hpp"
+#include "shardplan/advise/sweep.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "progress_line.hpp"
-#include "shardplan/catalog/catalog.hpp"
+#include "shardplan/advise/trials.hpp"
+#include "shardplan/core/threads.hpp"
 #include "shardplan/io/run_variations.hpp"
 #include "shardplan/plan/validate.hpp"
-#include "shardplan/plan/workspace.hpp"
-#include "shardplan/report/number.hpp"
 
-namespace shardplan::cli {
+namespace shardplan::advise {
 namespace {
 
 using plan::Field;
 using plan::PointStatus;
 using plan::Sweep;
 
-void show(std::size_t done, std::size_t points, std::chrono::steady_clock::time_point start, ProgressLine& line) {
-  const double elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (!line.is_due(elapsed_s) || done == 0) return;
-  line.show(elapsed_s, static_cast<double>(done) / static_cast<double>(points),
-            fmt::format("{} of {} points", report::count_text(static_cast<std::int64_t>(done)),
-                        report::count_text(static_cast<std::int64_t>(points))));
-}
-
 /// Estimates points, one after another, in buffers of its own.
 class Worker {
  public:
-  Worker(const io::RunInput& input, const SweepRules& rules, Sweep& sweep)
-      : sweep_(sweep), rules_(rules), runs_(input, catalog::builtin_catalog()) {}
+  Worker(const io::RunInput& input, const io::CatalogSource& catalog, const SweepRules& rules, Sweep& sweep)
+      : sweep_(sweep), rules_(rules), runs_(input, catalog) {}
 
   /// What the first of its points that break a rule say, by point.
   std::map<plan::Rule, std::pair<std::size_t, std::string>> broken;
@@ -65,13 +52,13 @@ class Worker {
       reject(index);
       return {};
     }
-    estimate(variation_.run, workspace_, estimate_);
-    point.status = estimate_.fits ? PointStatus::fits : PointStatus::does_not_fit;
-    point.capacity_bytes = estimate_.capacity_bytes;
-    point.headroom_bytes = estimate_.headroom_bytes;
+    const Estimate& estimate = trial_.estimate(variation_.run);
+    point.status = estimate.fits ? PointStatus::fits : PointStatus::does_not_fit;
+    point.capacity_bytes = estimate.capacity_bytes;
+    point.headroom_bytes = estimate.headroom_bytes;
     point.figures.reserve(plan::result_fields().size());
     for (const plan::ResultField& field : plan::result_fields()) {
-      point.figures.push_back(field.value(variation_.run, estimate_));
+      point.figures.push_back(field.value(variation_.run, estimate));
     }
     return {};
   }
@@ -117,8 +104,7 @@ class Worker {
   io::RunVariations runs_;
   io::Variation variation_;
   std::vector<io::Override> changes_;
-  EstimateWorkspace workspace_;
-  Estimate estimate_;
+  Trial trial_;
 };
 
 /// A value that cannot be read is said once, however many points have it.
@@ -135,43 +121,13 @@ void add_new(Diagnostics& problems, Diagnostics of_point) {
 std::size_t threads_for(std::size_t points) {
   constexpr std::size_t least_points = 32;
   constexpr std::size_t most = 64;
-  const std::size_t cores = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, most);
-  return std::clamp<std::size_t>(points / least_points, 1, cores);
+  return std::clamp<std::size_t>(points / least_points, 1, cores(most));
 }
 
-}  // namespace
+using Workers = std::vector<std::unique_ptr<Worker>>;
 
-Diagnostics estimate_points(const io::RunInput& input, const SweepRules& rules, Sweep& sweep) {
-  std::size_t count = 1;
-  for (const plan::SweepAxis& axis : sweep.axes) count *= axis.values.size();
-  sweep.points.assign(count, {});
-  std::vector<std::unique_ptr<Worker>> workers;
-  for (std::size_t i = 0; i < threads_for(count); ++i) workers.push_back(std::make_unique<Worker>(input, rules, sweep));
-
-  Diagnostics problems;
-  ProgressLine line;
-  const auto start = std::chrono::steady_clock::now();
-  // Block by block, so that where it stops does not depend on the threads.
-  constexpr std::size_t block = 1024;
-  constexpr std::size_t most_problems = 20;
-  for (std::size_t first = 0; first < count && problems.size() < most_problems; first += block) {
-    const std::size_t last = std::min(count, first + block);
-    std::vector<Diagnostics> found(last - first);
-    std::atomic<std::size_t> next = first;
-    const auto work = [&](std::size_t thread) {
-      for (std::size_t i = next++; i < last; i = next++) {
-        found[i - first] = workers[thread]->fill(i);
-        if (thread == 0) show(std::min(next.load(), last), count, start, line);
-      }
-    };
-    std::vector<std::thread> others;
-    for (std::size_t thread = 1; thread < workers.size(); ++thread) others.emplace_back(work, thread);
-    work(0);
-    for (std::thread& other : others) other.join();
-    for (Diagnostics& of_point : found) {
-      if (problems.size() < most_problems) add_new(problems, std::move(of_point));
-    }
-  }
+/// Of what each worker says of a rule the point that comes first.
+void gather_broken(const Workers& workers, Sweep& sweep) {
   std::map<plan::Rule, std::pair<std::size_t, std::string>> broken;
   for (const std::unique_ptr<Worker>& worker : workers) {
     for (auto& [rule, said] : worker->broken) {
@@ -180,7 +136,35 @@ Diagnostics estimate_points(const io::RunInput& input, const SweepRules& rules, 
     }
   }
   for (auto& [rule, said] : broken) sweep.broken.emplace(rule, std::move(said.second));
+}
+
+}  // namespace
+
+Diagnostics estimate_points(const io::RunInput& input, const io::CatalogSource& catalog, const SweepRules& rules,
+                            Sweep& sweep, const std::function<void(std::size_t)>& progress) {
+  std::size_t count = 1;
+  for (const plan::SweepAxis& axis : sweep.axes) count *= axis.values.size();
+  sweep.points.assign(count, {});
+  Workers workers;
+  for (std::size_t i = 0; i < threads_for(count); ++i) {
+    workers.push_back(std::make_unique<Worker>(input, catalog, rules, sweep));
+  }
+  Diagnostics problems;
+  // Block by block, so that where it stops does not depend on the threads.
+  constexpr std::size_t block = 1024;
+  constexpr std::size_t most_problems = 20;
+  for (std::size_t first = 0; first < count && problems.size() < most_problems; first += block) {
+    std::vector<Diagnostics> found(std::min(count - first, block));
+    share_out(workers.size(), found.size(), [&](std::size_t thread, std::size_t i) {
+      found[i] = workers[thread]->fill(first + i);
+      if (thread == 0 && progress) progress(first + i + 1);
+    });
+    for (Diagnostics& of_point : found) {
+      if (problems.size() < most_problems) add_new(problems, std::move(of_point));
+    }
+  }
+  gather_broken(workers, sweep);
   return problems;
 }
 
-}  // namespace shardplan::cli
+}  // namespace shardplan::advise

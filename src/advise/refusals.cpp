@@ -6,12 +6,12 @@
 #include <functional>
 #include <map>
 
-#include "search_reasons.hpp"
+#include "shardplan/advise/search_reasons.hpp"
 #include "shardplan/core/pointer.hpp"
 #include "shardplan/io/overrides.hpp"
 #include "shardplan/plan/validate.hpp"
 
-namespace shardplan::cli {
+namespace shardplan::advise {
 namespace {
 
 using plan::Field;
@@ -87,13 +87,13 @@ class StatedVariables {
 };
 
 /// The rule that a layout breaks, in its sentence: the one about this field where there is one.
-std::string broken_sentence(const SearchInput& input, const Layout& layout, Field field) {
-  plan::Draft draft = plan::with_layout(input.base, layout);
+std::string broken_sentence(const SearchQuestion& question, const Layout& layout, Field field) {
+  plan::Draft draft = plan::with_layout(question.base, layout);
   draft.given.add(field);
   if (draft.layers_per_stage.empty()) draft.given.remove(Field::layers_per_stage);
   const bool degree = field == Field::tensor || field == Field::pipeline || field == Field::context;
-  if (degree && input.space.data) {
-    draft.run.parallel.data = input.space.data->front();
+  if (degree && question.space.data) {
+    draft.run.parallel.data = question.space.data->front();
     draft.given.add(Field::data);
   }
   Run run;
@@ -109,9 +109,9 @@ std::string broken_sentence(const SearchInput& input, const Layout& layout, Fiel
 }
 
 /// Data parallelism follows from the other degrees: what it has to divide.
-std::string data_sentence(const SearchInput& input, std::int64_t data) {
-  const std::vector<int>& gpus = input.space.num_gpus;
-  const std::int64_t batch = input.base.run.training.global_batch_size;
+std::string data_sentence(const SearchQuestion& question, std::int64_t data) {
+  const std::vector<int>& gpus = question.space.num_gpus;
+  const std::int64_t batch = question.base.run.training.global_batch_size;
   if (std::none_of(gpus.begin(), gpus.end(), [&](int n) { return n % data == 0; })) {
     return gpus.size() == 1 ? fmt::format("{} does not divide {} GPUs", data, gpus.front())
                             : fmt::format("{} divides none of the numbers of GPUs", data);
@@ -135,10 +135,10 @@ std::vector<std::int64_t> nearest(const std::map<std::int64_t, Layout>& legal, s
 using LegalValues = std::map<std::int64_t, Layout>;
 
 /// The values that a variable has in the legal layouts of a space, each with one of them.
-LegalValues legal_values(const SearchInput& input, SearchSpace space, const Stated& variable) {
+LegalValues legal_values(const SearchQuestion& question, SearchSpace space, const Stated& variable) {
   if (!space.offload) space.offload = std::vector<Offload>{Offload{}};  // what is legal without is enough
   LegalValues legal;
-  plan::for_each_layout(input.base, space,
+  plan::for_each_layout(question.base, space,
                         [&](const Layout& layout) { legal.try_emplace(variable.of(layout), layout); });
   return legal;
 }
@@ -153,7 +153,7 @@ bool is_named(const Stated& variable, const Layout& layout) {
   }
 }
 
-plan::Refusal refusal_of(const SearchInput& input, const Stated& variable, const LegalValues& legal) {
+plan::Refusal refusal_of(const SearchQuestion& question, const Stated& variable, const LegalValues& legal) {
   const std::int64_t value = variable.values.front();
   const std::vector<std::int64_t> near = nearest(legal, value);
   std::vector<std::int64_t> named;
@@ -167,15 +167,15 @@ plan::Refusal refusal_of(const SearchInput& input, const Stated& variable, const
   };
   std::string sentence;
   if (variable.field == Field::data) {
-    sentence = data_sentence(input, value);
+    sentence = data_sentence(question, value);
   } else {
     Layout layout = legal.at(near.front());
     // Degrees that are free do not stand in the way.
-    if (!input.space.tensor) layout.tensor = 1;
-    if (!input.space.pipeline && !input.space.schedule && !input.space.virtual_pipeline) layout.pipeline = 1;
-    if (!input.space.context) layout.context = 1;
+    if (!question.space.tensor) layout.tensor = 1;
+    if (!question.space.pipeline && !question.space.schedule && !question.space.virtual_pipeline) layout.pipeline = 1;
+    if (!question.space.context) layout.context = 1;
     variable.set(layout, value);
-    sentence = broken_sentence(input, layout, variable.field);
+    sentence = broken_sentence(question, layout, variable.field);
   }
   const std::string_view flag = io::flag_of(name(variable.field));
   plan::Refusal refusal;
@@ -190,26 +190,26 @@ plan::Refusal refusal_of(const SearchInput& input, const Stated& variable, const
 
 }  // namespace
 
-std::vector<plan::Refusal> refusals(const SearchInput& input) {
+std::vector<plan::Refusal> refusals(const SearchQuestion& question) {
   std::vector<plan::Refusal> list;
-  const std::vector<Stated> variables = StatedVariables(input.space, input.read.run.cluster.gpus_per_node).take();
+  const std::vector<Stated> variables = StatedVariables(question.space, question.read.run.cluster.gpus_per_node).take();
   for (const Stated& variable : variables) {
-    SearchSpace space = input.space;
+    SearchSpace space = question.space;
     variable.release(space);
-    const LegalValues legal = legal_values(input, space, variable);
-    if (!legal.empty()) list.push_back(refusal_of(input, variable, legal));
+    const LegalValues legal = legal_values(question, space, variable);
+    if (!legal.empty()) list.push_back(refusal_of(question, variable, legal));
   }
   if (!list.empty()) return list;
   // No one of them alone: those that no layout has, whatever the others are.
-  SearchSpace open = input.space;
+  SearchSpace open = question.space;
   for (const Stated& variable : variables) variable.release(open);
   for (const Stated& variable : variables) {
-    const LegalValues legal = legal_values(input, open, variable);
+    const LegalValues legal = legal_values(question, open, variable);
     const bool any = std::any_of(variable.values.begin(), variable.values.end(),
                                  [&](std::int64_t value) { return legal.count(value) > 0; });
-    if (!any && !legal.empty()) list.push_back(refusal_of(input, variable, legal));
+    if (!any && !legal.empty()) list.push_back(refusal_of(question, variable, legal));
   }
   return list;
 }
 
-}  // namespace shardplan::cli
+}  // namespace shardplan::advise

@@ -1,50 +1,49 @@
-#include "baseline.hpp"
+#include "shardplan/advise/baseline.hpp"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <string_view>
-#include <system_error>
 
-#include "command.hpp"
-#include "shardplan/catalog/catalog.hpp"
+#include "shardplan/advise/trials.hpp"
 #include "shardplan/io/check_json.hpp"
 #include "shardplan/io/run_file.hpp"
 
-namespace shardplan::cli {
+namespace shardplan::advise {
 namespace {
 
 namespace fs = std::filesystem;
 
-Result<plan::Figures> figures_of_run(io::JsonText text, const std::vector<io::Override>& overrides) {
+Result<plan::Figures> figures_of_run(io::JsonText text, const std::vector<io::Override>& overrides,
+                                     const io::CatalogSource& catalog) {
   Result<plan::Figures> result;
   io::RunInput input;
   input.text = std::move(text);
-  io::ReadRun read = io::read_run(input, catalog::builtin_catalog());
+  io::ReadRun read = io::read_run(input, catalog);
   if (!read.ok() && !overrides.empty()) {
     input.overrides = overrides;
-    read = io::read_run(input, catalog::builtin_catalog());
+    read = io::read_run(input, catalog);
   }
   result.problems = std::move(read.problems);
   if (!result.ok()) return result;
-  Estimate estimated;
-  estimate(read.run, estimated);
-  result.value = plan::figures_of(estimated);
+  result.value = plan::figures_of(Trial().estimate(read.run));
   return result;
 }
 
 }  // namespace
 
-Result<Baseline> Baseline::open(const std::string& place, const std::vector<io::Override>& overrides) {
+Result<Baseline> Baseline::open(const std::string& place, const std::vector<io::Override>& overrides,
+                                const io::CatalogSource& catalog, Files files) {
   Result<Baseline> result;
   Baseline& baseline = result.value;
   baseline.overrides_ = overrides;
-  std::error_code error;
-  if (fs::is_directory(place, error)) {
+  baseline.files_ = std::move(files);
+  baseline.catalog_ = &catalog;
+  if (baseline.files_.is_folder(place)) {
     baseline.folder_ = place;
     return result;
   }
-  Result<io::JsonText> text = io::read_json(place);
+  Result<io::JsonText> text = baseline.files_.read(place);
   if (!text.ok()) {
     result.problems = std::move(text.problems);
     return result;
@@ -58,14 +57,13 @@ Result<Baseline> Baseline::open(const std::string& place, const std::vector<io::
     return result;
   }
   if (!io::looks_like_run(text.value)) {
-    result.problems =
-        usage_problem(fmt::format("--baseline {}: neither a folder, nor a run file, nor what check --json "
-                                  "printed",
-                                  place))
-            .problems;
+    result.problems.push_back(
+        usage_diagnostic(fmt::format("--baseline {}: neither a folder, nor a run file, nor what check --json "
+                                     "printed",
+                                     place)));
     return result;
   }
-  Result<plan::Figures> one = figures_of_run(std::move(text.value), overrides);
+  Result<plan::Figures> one = figures_of_run(std::move(text.value), overrides, catalog);
   if (one.ok()) baseline.one_ = one.value;
   result.problems = std::move(one.problems);
   return result;
@@ -85,7 +83,6 @@ std::optional<plan::Figures> Baseline::of(const std::string& path, std::string& 
   if (one_) return one_;
   const std::string whole = fs::path(path).lexically_normal().string();
   if (const auto same = figures_.find(whole); same != figures_.end()) return same->second;
-  std::error_code error;
   // "a/b/c.json", "b/c.json", "c.json"
   std::size_t next = whole.front() == '/' ? 1 : 0;
   for (std::size_t begin = next; next != std::string::npos; begin = next) {
@@ -101,11 +98,11 @@ std::optional<plan::Figures> Baseline::of(const std::string& path, std::string& 
     }
     if (found != nullptr) return *found;
     const fs::path candidate = fs::path(folder_) / end;
-    if (folder_.empty() || !fs::is_regular_file(candidate, error)) continue;
-    Result<io::JsonText> text = io::read_json(candidate.string());
+    if (folder_.empty() || !files_.is_file(candidate.string())) continue;
+    Result<io::JsonText> text = files_.read(candidate.string());
     Result<plan::Figures> figures;
     figures.problems = std::move(text.problems);
-    if (figures.ok()) figures = figures_of_run(std::move(text.value), overrides_);
+    if (figures.ok()) figures = figures_of_run(std::move(text.value), overrides_, *catalog_);
     if (figures.ok()) return figures.value;
     problem = fmt::format("{} is no legal run: {}", candidate.string(), figures.problems.front().message);
     return std::nullopt;
@@ -113,4 +110,4 @@ std::optional<plan::Figures> Baseline::of(const std::string& path, std::string& 
   return std::nullopt;
 }
 
-}  // namespace shardplan::cli
+}  // namespace shardplan::advise

@@ -1,4 +1,4 @@
-// Which values a field of `shardplan solve` can have.
+// Which values a field that is solved for can have.
 #pragma once
 
 #include <optional>
@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "command.hpp"
+#include "shardplan/core/diagnostic.hpp"
 #include "shardplan/core/run.hpp"
 #include "shardplan/plan/solve.hpp"
 
-namespace shardplan::cli {
+namespace shardplan::advise {
 
 struct SolveField {
   std::string pointer;      ///< /training/seq_length
@@ -36,4 +36,4 @@ Diagnostics solve_field_problems(std::string_view field);
 /// global_batch_size was.
 SolveField solve_field(std::string_view pointer, const Run& run, bool batch_stated);
 
-}  // namespace shardplan::cli
+}  // namespace shardplan::advise

@@ -1,4 +1,4 @@
-#include "vary.hpp"
+#include "shardplan/io/sweep_axis.hpp"
 
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace {
 
-using shardplan::cli::parse_vary;
+using shardplan::io::parse_sweep_axis;
 
 std::string joined(const std::vector<std::string>& values) {
   std::string text;
@@ -17,7 +17,7 @@ std::string joined(const std::vector<std::string>& values) {
 
 }  // namespace
 
-TEST_CASE("vary: fields, lists and ranges") {
+TEST_CASE("sweep axis: fields, lists and ranges") {
   struct Row {
     const char* text;
     const char* pointer;
@@ -46,7 +46,7 @@ TEST_CASE("vary: fields, lists and ranges") {
                         {"model=a..b.json", "/model", "model", "a..b.json"},
                         {"microbatches=4..8*2", "/microbatches", "microbatches", "4 8"}}) {
     CAPTURE(row.text);
-    const auto axis = parse_vary(row.text);
+    const auto axis = parse_sweep_axis(row.text);
     REQUIRE(axis.ok());
     CHECK(axis.value.pointer == row.pointer);
     CHECK(axis.value.label == row.label);
@@ -54,7 +54,7 @@ TEST_CASE("vary: fields, lists and ranges") {
   }
 }
 
-TEST_CASE("vary: what is wrong is said") {
+TEST_CASE("sweep axis: what is wrong is said") {
   struct Row {
     const char* text;
     const char* words;
@@ -79,7 +79,7 @@ TEST_CASE("vary: what is wrong is said") {
                                          {"offload=optimizer", "\"optimizer\" is not PART=PLACE"},
                                          {"tp=1..1000000000", "more than 100000 values"}}) {
     CAPTURE(row.text);
-    const auto axis = parse_vary(row.text);
+    const auto axis = parse_sweep_axis(row.text);
     REQUIRE(axis.problems.size() == 1);
     CHECK_THAT(axis.problems.front().message, test::Contains(row.words));
   }

@@ -11,7 +11,7 @@
 
 #include "shardplan/core/diagnostic.hpp"
 
-namespace shardplan::cli {
+namespace shardplan::io {
 
 /// The whole text as a number, finite; nothing where it is anything else.
 template <class Number>
@@ -67,4 +67,4 @@ std::vector<std::string_view> list_items(std::string_view text);
 /// multiplies by K. `flag`: for messages ("--tp"). At most 100,000 numbers, each from `least` on.
 Result<std::vector<std::int64_t>> parse_integers(std::string_view flag, std::string_view text, std::int64_t least = 1);
 
-}  // namespace shardplan::cli
+}  // namespace shardplan::io

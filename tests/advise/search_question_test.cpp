@@ -1,35 +1,34 @@
 // Several values of a field on the command line, and what a search line makes of them.
-#include "ranges.hpp"
+#include "shardplan/advise/search_question.hpp"
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "search_input.hpp"
+#include "shardplan/catalog/catalog.hpp"
+#include "shardplan/io/ranges.hpp"
 #include "support/catch.hpp"
 
 using namespace shardplan;
-using cli::parse_integers;
+using io::parse_integers;
 
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
 /// The search input of flags, as if typed.
-cli::SearchInput input_of(const std::vector<std::pair<std::string, std::string>>& typed) {
-  cli::Arguments arguments;
+advise::SearchQuestion input_of(const std::vector<std::pair<std::string, std::string>>& typed) {
+  io::RunInput input;
   for (const auto& [name, value] : typed) {
-    for (const cli::Flag& flag : cli::run_flags()) {
-      if (flag.name == name) arguments.flags.push_back({&flag, value});
-    }
+    input.overrides.push_back({io::field_pointer(name).value(), value, "--" + name});
   }
-  return cli::read_search_input(arguments);
+  return advise::search_question(input, catalog::builtin_catalog());
 }
 
 const std::vector<std::pair<std::string, std::string>> base = {
     {"model", "llama-3.1-8b"}, {"cluster", "dgx-h100"}, {"gbs", "64"}, {"framework", "megatron"}};
 
-cli::SearchInput with(std::vector<std::pair<std::string, std::string>> more) {
+advise::SearchQuestion with(std::vector<std::pair<std::string, std::string>> more) {
   more.insert(more.begin(), base.begin(), base.end());
   return input_of(more);
 }
@@ -59,13 +58,13 @@ TEST_CASE("numbers, lists and ranges") {
 }
 
 TEST_CASE("flags of variables become ranges, the others stay") {
-  const cli::SearchInput input = with({{"gpus", "8..64*2"},
-                                       {"tp", "2"},
-                                       {"pp", "1..4"},
-                                       {"fsdp", "null"},
-                                       {"schedule", "1f1b,interleaved"},
-                                       {"recompute", "none,full:2"},
-                                       {"seq", "2048"}});
+  const advise::SearchQuestion input = with({{"gpus", "8..64*2"},
+                                             {"tp", "2"},
+                                             {"pp", "1..4"},
+                                             {"fsdp", "null"},
+                                             {"schedule", "1f1b,interleaved"},
+                                             {"recompute", "none,full:2"},
+                                             {"seq", "2048"}});
   for (const Diagnostic& problem : input.problems) UNSCOPED_INFO(problem.message);
   REQUIRE(input.ok());
   CHECK(input.space.num_gpus == std::vector<int>{8, 16, 32, 64});
@@ -81,7 +80,7 @@ TEST_CASE("flags of variables become ranges, the others stay") {
 }
 
 TEST_CASE("a range of GPUs is whole nodes, and free is the default range") {
-  const cli::SearchInput input = with({{"gpus", "6..20"}, {"tp", "free"}, {"attention", "free"}});
+  const advise::SearchQuestion input = with({{"gpus", "6..20"}, {"tp", "free"}, {"attention", "free"}});
   REQUIRE(input.ok());
   CHECK(input.space.num_gpus == std::vector<int>{6, 7, 8, 16});
   CHECK_FALSE(input.space.tensor);
@@ -99,21 +98,21 @@ TEST_CASE("what a search line cannot mean") {
 }
 
 TEST_CASE("the run as stated is kept apart, and need not be legal") {
-  const cli::SearchInput legal = with({{"gpus", "8"}, {"tp", "2"}});
+  const advise::SearchQuestion legal = with({{"gpus", "8"}, {"tp", "2"}});
   REQUIRE(legal.ok());
   REQUIRE(legal.stated);
   CHECK(legal.stated->run.parallel.tensor == 2);
-  const cli::SearchInput illegal = with({{"gpus", "8"}, {"tp", "3"}});
+  const advise::SearchQuestion illegal = with({{"gpus", "8"}, {"tp", "3"}});
   REQUIRE(illegal.ok());
   CHECK_FALSE(illegal.stated);
   CHECK(*illegal.space.tensor == std::vector<int>{3});
 }
 
 TEST_CASE("a framework and a batch that were left open are said") {
-  const cli::SearchInput input = input_of({{"model", "llama-3.1-8b"}, {"cluster", "dgx-h100"}, {"gpus", "16"}});
+  const advise::SearchQuestion input = input_of({{"model", "llama-3.1-8b"}, {"cluster", "dgx-h100"}, {"gpus", "16"}});
   REQUIRE(input.ok());
   CHECK(input.base.run.training.framework == Framework::megatron);
   CHECK(input.notes.size() == 2);
-  const cli::SearchInput single = input_of({{"model", "llama-3.1-8b"}, {"cluster", "dgx-h100"}, {"gpus", "1"}});
+  const advise::SearchQuestion single = input_of({{"model", "llama-3.1-8b"}, {"cluster", "dgx-h100"}, {"gpus", "1"}});
   CHECK(single.base.run.training.framework == Framework::ddp);
 }
