@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "rate_terms.hpp"
+#include "recorder.hpp"
+#include "shardplan/plan/memory_names.hpp"
 #include "shardplan/plan/optimizer_formulas.hpp"
 
 namespace shardplan::explain {
@@ -77,11 +79,12 @@ class StageStep {
   Sym elements() {
     const Stage& stage = b_.w.stages[rank_];
     const double value = stepped(b_.w, stage);
-    const StageTerms& text = b_.stages[rank_];
+    const UnitWeightsOf<Sym>& text = b_.text.stages[rank_].weights;
     Sym formula;
     if (b_.w.optimizer->form == StateForm::block_coordinate && stage.weights.dense.adapters <= 0) {
-      const Sym layer = b_.leaf("layer", at("states.largest_layer"), label("parameters of its largest layer"), "",
-                                stage.largest_layer, sources::operators_list);
+      const Sym layer = Recorder(b_.terms, b_.run)
+                            .at_stage(rank_)
+                            .step(memory_names::stage_largest_layer, b_.text.stages[rank_].largest_layer);
       formula = layer / shards(false);
     } else {
       formula = (text.dense.trained + text.dense.adapters) / shards(false) +
@@ -226,7 +229,8 @@ class StageStep {
       const int chosen =
           offload.activation_layers < 0 ? stage.layers : std::min(offload.activation_layers, stage.layers);
       Sym kept;
-      for (const ChunkTerms& chunk : b_.stages[rank_].chunks) kept += chunk.kept;
+      const std::size_t chunks = static_cast<std::size_t>(schedule::chunks_per_rank(b_.w.spec.shape));
+      for (std::size_t c = 0; c < chunks; ++c) kept += b_.text.chunks[rank_ * chunks + c].kept;
       Sym bytes = b_.microbatches() * kept;
       if (chosen != stage.layers)
         bytes = bytes * Sym(static_cast<double>(chosen)) / Sym(static_cast<double>(stage.layers));

@@ -143,13 +143,39 @@ Recorder Recorder::at_chunk(int chunk) const {
   return inner;
 }
 
+Sym Recorder::simulated(const StepName& name, double value, Sym formula) const {
+  if (std::fabs(formula.value() - value) <= 1e-12 * std::fabs(value)) return Sym(value, formula.node());
+  return simulated(name, value);
+}
+
+Sym Recorder::add_same(const StepName& name, Sym formula, std::string meaning) const {
+  const Node* const node = formula.node();
+  const bool one = node != nullptr && node->operation == Operation::symbol;
+  const Term* const only = one ? terms_->at(node->symbol->address) : nullptr;
+  if (only == nullptr && !formula.is(0)) return add(name, formula, std::move(meaning), name.source);
+  Term term = only != nullptr ? *only : Term{};
+  term.address = address(name.field);
+  term.meaning = std::move(meaning);
+  term.unit = name.unit;
+  term.value = formula.value();
+  if (only == nullptr) term.source = name.source;
+  if (only == nullptr || only->formula.node() == nullptr || only->value != formula.value()) term.formula = formula;
+  return terms_->add(name.symbol, std::move(term));
+}
+
+Sym Recorder::whole(Sym bytes) const {
+  const double value = std::ceil(std::max(0.0, bytes.value()) - 1e-6);
+  if (bytes.node() == nullptr || value == bytes.value()) return Sym(value, bytes.node());
+  return Sym(value, terms_->expressions().node(Operation::ceiling, bytes, Sym()));
+}
+
 std::string Recorder::address(std::string_view field) const {
   std::string_view path = path_;
   while (field.substr(0, 3) == "../") {
     field.remove_prefix(3);
     path = path.substr(0, path.rfind('.'));
   }
-  return path.empty() ? fmt::format("{}{}", field, stage_) : fmt::format("{}.{}{}", path, field, stage_);
+  return fmt::format("{}{}{}{}", path, path.empty() ? "" : ".", field, stage_);
 }
 
 std::string Recorder::source_of(const MeasuredTable& table) {

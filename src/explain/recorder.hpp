@@ -59,6 +59,16 @@ class Recorder {
     return add(name, Sym(value), text(name, pieces...), name.source);
   }
 
+  /// The formula where it gives the value to rounding.
+  Sym simulated(const StepName& name, double value, Sym formula) const;
+  /// A sum; of one addend, that term's formula under this address. A term even where it is 0.
+  template <class... Pieces>
+  Sym same_or_sum(const StepName& name, Sym formula, const Pieces&... pieces) const {
+    return add_same(name, formula, text(name, pieces...));
+  }
+  /// Rounded up to whole bytes, as the estimate does.
+  Sym whole(Sym bytes) const;
+
   /// Addresses below `word`, texts behind `label`.
   Recorder in(std::string_view word, std::string_view label = {}) const;
   Recorder at_stage(std::size_t rank) const;
@@ -72,6 +82,7 @@ class Recorder {
   Sym named(const InputName& name, double value, const std::string& source) const;
   Sym add(const StepName& name, Sym formula, std::string meaning, std::string_view source, Sym addends = Sym()) const;
   Sym zero(const StepName& name, std::string meaning) const;
+  Sym add_same(const StepName& name, Sym formula, std::string meaning) const;
   static std::string source_of(const MeasuredTable& table);
 
   static void append(std::string& text, std::string_view piece);

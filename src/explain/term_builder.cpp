@@ -97,11 +97,11 @@ Sym TermBuilder::ranks_of(GroupKind group, int size) { return explain::ranks_of(
 
 Sym TermBuilder::data_bytes(const Payload& payload, std::size_t rank) {
   const StateRule& rule = w.rule;
-  const StageTerms& stage = stages[rank];
+  const UnitWeightsOf<Sym>& weights = text.stages[rank].weights;
   const Symbols<Sym> v = symbols(symbols_for(run, run.model.kinds.front()), sources::config);
   const Sym cut = payload.cut > 1 ? ranks_of(GroupKind::data, payload.cut) : Sym(1.0);
-  return payload_bytes<Sym>(payload, data_volumes<Sym>(rule, run.training, stage.dense),
-                            data_volumes<Sym>(rule, run.training, stage.expert),
+  return payload_bytes<Sym>(payload, data_volumes<Sym>(rule, run.training, weights.dense),
+                            data_volumes<Sym>(rule, run.training, weights.expert),
                             embedding_gradient<Sym>(rule, v.V, v.t, v.h), cut);
 }
 

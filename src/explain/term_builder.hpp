@@ -19,10 +19,8 @@ struct UnitTerms {
   std::string path;   ///< of its addresses: "layers.dense", "embedding"
   std::string label;  ///< for people: "a dense layer"
   const Unit* unit = nullptr;
-  OperatorList<Sym> operators;
-  OperatorList<double> numbers;
-  Sym saved, kept, checkpoint;
-  StateElements<Sym> dense, expert;  ///< trained, frozen, quantised and adapter elements
+  const UnitOf<Sym>* text = nullptr;  ///< the same, written down
+  OperatorList<Sym> operators;  ///< of a layer
   Sym forward, backward, recompute;  ///< seconds, communication apart
   Sym gemm, attention;               ///< of them, all three
   Sym exposed_forward, exposed_backward;
@@ -36,20 +34,16 @@ struct UnitTerms {
 struct Group {
   const UnitTerms* unit = nullptr;
   int count = 1;
-  Sym kept;  ///< of all of them, for one microbatch
 };
 
 /// A model chunk of a rank.
 struct ChunkTerms {
   std::vector<Group> groups;  ///< layers, then what stands at the ends
-  Sym kept;
-  Sym live;
   Sym forward, backward;  ///< of one microbatch, with what the passes wait for
 };
 
 struct StageTerms {
   std::vector<ChunkTerms> chunks;
-  StateElements<Sym> dense, expert;
   Sym forward, backward;  ///< of one microbatch through all chunks
   Sym data_exposed;
   Sym compute, recompute, gemm, attention, exposed, bubble;        ///< of a step
@@ -66,6 +60,7 @@ class TermBuilder {
   const Estimate& estimate;
   Terms& terms;
 
+  EstimateWorkspaceOf<Sym> text;  ///< the workspace, written down
   std::deque<UnitTerms> units;
   std::vector<StageTerms> stages;
 
@@ -73,7 +68,6 @@ class TermBuilder {
   void add_run();
   void named_degree(std::string_view symbol, GroupKind group, int value);
   void add_layers();
-  void add_mtp();
   void add_stages();
   void add_memory();
   void add_communication();
@@ -93,9 +87,7 @@ class TermBuilder {
   };
   TokenTerms token_terms(Sym s);
 
-  // Times of one unit, after its bytes and FLOP.
-  void add_layer_times(UnitTerms& unit, const LayerKind& kind, bool layer_recomputed, double causal_share);
-  void add_end_times(UnitTerms& unit, const Symbols<Sym>& v, const LossBytes& loss);
+  UnitTerms& note_unit(std::string path, std::string label, const Unit& unit, const UnitOf<Sym>& written);
 
   /// Time and exposed time of one kind of collective of a stage; returns the exposed time.
   Sym add_collective(std::string_view word, GroupKind group, int stage, Sym time, Sym exposed, double time_s,

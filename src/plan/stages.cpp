@@ -3,6 +3,7 @@
 
 #include "shardplan/plan/legality.hpp"
 #include "shardplan/plan/stage_formulas.hpp"
+#include "shardplan/plan/state_folds.hpp"
 
 namespace shardplan {
 
@@ -32,23 +33,6 @@ stage_parts::LayerRun stage_parts::layers_alike(const Run& run, int chunk_first,
   return alike;
 }
 
-namespace {
-
-/// The states of a chunk's units, each rounded for itself.
-void add_states(const EstimateWorkspace& w, const Chunk& chunk, StateBytes& states) noexcept {
-  for (std::size_t i = chunk.first_unit_run; i < chunk.first_unit_run + chunk.unit_runs; ++i) {
-    const double times = w.unit_runs[i].count;
-    const StateBytes& unit = w.unit_runs[i].unit->states;
-    states.parameters += times * unit.parameters;
-    states.gradients += times * unit.gradients;
-    states.optimizer += times * unit.optimizer;
-    states.moments += times * unit.moments;
-    states.paged += times * unit.paged;
-  }
-}
-
-}  // namespace
-
 void build_stages(const Run& run, EstimateWorkspace& w) noexcept {
   build_chunks(run, w);
   build_stage_states(run, w);
@@ -61,16 +45,7 @@ void build_stage_states(const Run& run, EstimateWorkspace& w) noexcept {
 }
 
 void build_stage_states(const Run& run, EstimateWorkspace& w, std::size_t rank) noexcept {
-  Stage& stage = w.stages[rank];
-  stage.states = StateBytes{};
-  if (rounds_per_unit(run.training.framework)) {
-    const std::size_t per_rank = static_cast<std::size_t>(schedule::chunks_per_rank(w.spec.shape));
-    for (std::size_t c = rank * per_rank; c < (rank + 1) * per_rank; ++c) add_states(w, w.chunks[c], stage.states);
-  } else {
-    stage.states = state_bytes(w.rule, stage.weights, *w.optimizer);
-  }
-  const bool one_layer = w.optimizer->form == StateForm::block_coordinate && !run.training.peft.active();
-  if (one_layer) stage.states += active_layer_bytes(w.rule, stage.largest_layer);
+  fold_stage_states(NoTrace{}, run, w, rank);
 }
 
 }  // namespace shardplan

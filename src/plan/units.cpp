@@ -1,5 +1,5 @@
 // Folds each kind of layer, and the ends of the model, once.
-#include "shardplan/plan/build_units.hpp"
+#include "shardplan/plan/state_folds.hpp"
 
 namespace shardplan {
 
@@ -35,15 +35,7 @@ void build_units(const Run& run, EstimateWorkspace& w) noexcept {
 
 void build_unit_states(const Run& run, EstimateWorkspace& w) noexcept {
   w.rule = state_rule(run);
-  if (!rounds_per_unit(run.training.framework)) return;
-  const auto fill = [&](Unit& unit) { unit.states = state_bytes(w.rule, unit.weights, *w.optimizer); };
-  for (Unit& unit : w.kinds) fill(unit);
-  for (Unit& unit : w.frozen_input) fill(unit);
-  for (Unit& unit : w.not_recomputed) fill(unit);
-  fill(w.ends.embedding);
-  fill(w.ends.final_norm);
-  fill(w.ends.head);
-  fill(w.ends.mtp);
+  fold_states_of_units(NoTrace{}, run, w);
 }
 
 }  // namespace shardplan

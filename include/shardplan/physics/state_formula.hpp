@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "shardplan/physics/memory_names.hpp"
 #include "shardplan/physics/optimizers.hpp"
 #include "shardplan/physics/states.hpp"
 #include "shardplan/physics/trace.hpp"
@@ -149,9 +148,9 @@ StateBytesOf<N> unit_state_bytes(const Trace& trace, const StateRule& rule, cons
     using std::max;
     bytes.paged = max(N(0.0), floor(sums.moments - sums.unpaged));
   }
-  bytes.parameters = trace.step(memory_names::unit_parameters, ceil(sums.parameters));
-  bytes.gradients = trace.step(memory_names::unit_gradients, ceil(sums.gradients));
-  bytes.optimizer = trace.step(memory_names::unit_optimizer, ceil(sums.optimizer));
+  bytes.parameters = ceil(sums.parameters);
+  bytes.gradients = ceil(sums.gradients);
+  bytes.optimizer = ceil(sums.optimizer);
   return bytes;
 }
 

@@ -17,6 +17,10 @@
 //                          the same sum over other steps
 //   known(name, formula)   what stands for it where a step of this address has the same value, else the formula
 //   looked_up(name, value), simulated(name, value)   a number that no formula gives: a table, a simulation
+//   simulated(name, value, formula)   the same where `formula` does not give it; the formula where it does
+//   same_or_sum(name, formula)   a step that is a sum, shown even where it is 0; of one addend, that one under another
+//                          address
+//   whole(bytes)           rounded up to whole bytes, as they are printed; no less than 0
 //   in(word, label)        a trace whose addresses lie below `word` ("layers.dense" -> "layers.dense.mlp_up")
 //   of_run()               a trace of the whole run: no path, no stage
 //   at_chunk(c)            of one of a stage's model chunks ("time.pass.forward.chunk1@2")
@@ -104,6 +108,12 @@ struct NoTrace {
   static constexpr NoTrace at_stage(std::size_t) noexcept { return {}; }
   static constexpr NoTrace at_chunk(int) noexcept { return {}; }
   static constexpr NoTrace of_run() noexcept { return {}; }
+  static constexpr double simulated(const StepName&, double value, double) noexcept { return value; }
+  template <class... Pieces>
+  static constexpr double same_or_sum(const StepName&, double formula, const Pieces&...) noexcept {
+    return formula;
+  }
+  static double whole(double bytes) noexcept { return std::ceil(std::max(0.0, bytes) - 1e-6); }
 };
 
 /// The number type of a trace.

@@ -5,6 +5,7 @@
 
 #include "shardplan/core/run.hpp"
 #include "shardplan/physics/states.hpp"
+#include "shardplan/physics/symbols.hpp"
 
 namespace shardplan {
 
@@ -72,6 +73,11 @@ N payload_bytes(const Payload& payload, const DataVolumes<N>& dense, const DataV
 template <class N>
 N boundary_volume(double width, N tokens, N hidden, N cut) {
   return N(width) * tokens * hidden / cut;
+}
+
+template <class N>
+N boundary_of(const Run& run, const Symbols<N>& v) {
+  return boundary_volume(bytes_of(activation_dtype(run.training.precision)), v.s * v.b / v.c, v.h, v.t_sp);
 }
 
 }  // namespace shardplan

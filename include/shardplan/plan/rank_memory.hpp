@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "shardplan/plan/buffers.hpp"
-#include "shardplan/plan/workspace.hpp"
+#include "shardplan/plan/estimate.hpp"
 
 namespace shardplan {
 
@@ -125,19 +124,13 @@ RankMoments<N> rank_moments(const RankFacts& facts, const RankBytes<N>& r) {
 }
 
 /// A rank's formula with its numbers; `host` and `nvme` is what it puts elsewhere.
-struct RankMemory {
+template <class N>
+struct RankMemoryOf {
   RankFacts facts;
-  RankBytes<double> bytes;
-  StateBytes states;  ///< before offloading
-  Buffers buffers;
-  double all_in_flight = 0;  ///< in_flight before offloading of activations
-  double other_losses = 0;   ///< of it, final norm, head and loss of microbatches that wait
-  double host_bytes = 0;
-  double nvme_bytes = 0;
-  double offloaded_activations = 0;
+  RankBytes<N> bytes;
+  N host_bytes{};
+  N nvme_bytes{};
+  N offloaded_activations{};
 };
-
-/// For a workspace whose pipeline has run.
-RankMemory rank_memory(const Run& run, const EstimateWorkspace& w, int rank, const MemoryOverheads& overheads) noexcept;
 
 }  // namespace shardplan

@@ -155,7 +155,7 @@ void fill_chunk(const Trace& here, const Run& run, EstimateWorkspaceOf<N>& w, Ch
   const Trace pass = here.in("time.pass");
   chunk.forward_s = pass.step(step_names::pass_forward, chunk.forward_s + host / 2.0);
   chunk.backward_s = pass.step(step_names::pass_backward, chunk.backward_s + host / 2.0);
-  chunk.kept = here.in("memory.activations").step(step_names::chunk_kept, chunk.kept);
+  chunk.kept = here.in("memory.activations").same_or_sum(step_names::chunk_kept, chunk.kept);
 }
 
 /// One rank's chunks.

@@ -200,10 +200,12 @@ void fold_pipeline_memory(const Run& run, EstimateWorkspace& w) noexcept;
 void simulate_pipeline(const Run& run, EstimateWorkspace& w) noexcept;
 
 /// What estimate_memory reads once for all stages.
-struct MemoryOverheads {
-  double framework = 0;
-  double workspaces = 0;
+template <class N>
+struct MemoryOverheadsOf {
+  N framework{};
+  N workspaces{};
 };
+using MemoryOverheads = MemoryOverheadsOf<double>;
 MemoryOverheads memory_overheads(const Run& run, const Topology& topology) noexcept;
 /// One rank's memory: every field of `out` but the times.
 void estimate_stage_memory(const Run& run, const EstimateWorkspace& w, std::size_t rank,
