@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "degrees.hpp"
-#include "rate_terms.hpp"
+#include "recorder.hpp"
+#include "shardplan/physics/timing_formulas.hpp"
 #include "shardplan/explain/named_symbols.hpp"
 
 namespace shardplan::explain {
@@ -95,14 +96,9 @@ Sym TermBuilder::data_degree() { return explain::data_degree(terms, run); }
 
 Sym TermBuilder::ranks_of(GroupKind group, int size) { return explain::ranks_of(terms, run, group, size); }
 
-Sym TermBuilder::data_bytes(const Payload& payload, std::size_t rank) {
-  const StateRule& rule = w.rule;
-  const UnitWeightsOf<Sym>& weights = text.stages[rank].weights;
-  const Symbols<Sym> v = symbols(symbols_for(run, run.model.kinds.front()), sources::config);
-  const Sym cut = payload.cut > 1 ? ranks_of(GroupKind::data, payload.cut) : Sym(1.0);
-  return payload_bytes<Sym>(payload, data_volumes<Sym>(rule, run.training, weights.dense),
-                            data_volumes<Sym>(rule, run.training, weights.expert),
-                            embedding_gradient<Sym>(rule, v.V, v.t, v.h), cut);
+Sym TermBuilder::stage_count() {
+  const double ranks = static_cast<double>(w.stages.size());
+  return ranks > 1 ? terms.input("p", "pipeline stages", ranks, sources::run_file) : Sym(1.0);
 }
 
 /// What people ask for by its name, whether a formula of this run has it or not.
@@ -122,11 +118,11 @@ void TermBuilder::add_run() {
   }
   named_degree("D", GroupKind::data, parallel.data);
   named_degree("N", GroupKind::data, parallel.dense_replicas());
-  Rates rates(*this);
-  rates.peak(run.training.precision);
-  rates.hbm();
-  rates.links({2, 2, Scope::intra_node});
-  rates.nic();
+  const Recorder trace(terms, run);
+  trace.gpu(timing_names::peak(run.training.precision), run.cluster.gpu.peak(run.training.precision));
+  trace.gpu(timing_names::hbm, run.cluster.gpu.memory_bandwidth);
+  intra_node_bandwidth(trace, run.cluster);
+  inter_node_bandwidth(trace, run.cluster);
 }
 
 void TermBuilder::named_degree(std::string_view symbol, GroupKind group, int value) {
@@ -147,14 +143,7 @@ std::unique_ptr<Terms> terms_of(const Run& run, EstimateWorkspace& w, const Esti
   builder.add_layers();
   builder.add_stages();
   builder.add_memory();
-  builder.add_pass_times();
-  builder.add_layer_collectives();
-  builder.add_data_times();
-  builder.add_sends();
-  builder.add_communication();
-  builder.add_stage_times();
-  builder.add_optimizer_and_offload();
-  builder.add_pipeline_and_time();
+  builder.add_time();
   builder.add_model();
   builder.add_throughput();
   return terms;

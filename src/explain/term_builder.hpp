@@ -14,42 +14,6 @@
 
 namespace shardplan::explain {
 
-/// A layer of a kind, or an end of the model, with its operators as text.
-struct UnitTerms {
-  std::string path;   ///< of its addresses: "layers.dense", "embedding"
-  std::string label;  ///< for people: "a dense layer"
-  const Unit* unit = nullptr;
-  const UnitOf<Sym>* text = nullptr;  ///< the same, written down
-  OperatorList<Sym> operators;  ///< of a layer
-  Sym forward, backward, recompute;  ///< seconds, communication apart
-  Sym gemm, attention;               ///< of them, all three
-  Sym exposed_forward, exposed_backward;
-  struct CollectiveTimes {
-    Sym time, exposed;
-  };
-  std::array<CollectiveTimes, collective_count> collectives{};
-};
-
-/// Layers in a row of one chunk that share everything.
-struct Group {
-  const UnitTerms* unit = nullptr;
-  int count = 1;
-};
-
-/// A model chunk of a rank.
-struct ChunkTerms {
-  std::vector<Group> groups;  ///< layers, then what stands at the ends
-  Sym forward, backward;  ///< of one microbatch, with what the passes wait for
-};
-
-struct StageTerms {
-  std::vector<ChunkTerms> chunks;
-  Sym forward, backward;  ///< of one microbatch through all chunks
-  Sym data_exposed;
-  Sym compute, recompute, gemm, attention, exposed, bubble;        ///< of a step
-  std::array<Sym, names_of<GroupKind>.size()> exposed_by_group{};  ///< of a step
-};
-
 class TermBuilder {
  public:
   TermBuilder(const Run& in, EstimateWorkspace& workspace, const Estimate& result, Terms& out)
@@ -61,8 +25,6 @@ class TermBuilder {
   Terms& terms;
 
   EstimateWorkspaceOf<Sym> text;  ///< the workspace, written down
-  std::deque<UnitTerms> units;
-  std::vector<StageTerms> stages;
 
   // One family each, in this order: later ones use the symbols of earlier ones.
   void add_run();
@@ -70,16 +32,8 @@ class TermBuilder {
   void add_layers();
   void add_stages();
   void add_memory();
-  void add_communication();
-  void add_pipeline_and_time();
-  void add_stage_times();
-  void add_exposed_by_group();
-  void add_bubble_fractions(Sym bubble, Sym step);
-  void add_pass_times();
-  void add_layer_collectives();
-  void add_data_times();
-  void add_sends();
-  void add_optimizer_and_offload();
+  void add_time();
+  void add_pipeline();
   void add_throughput();
   void add_model();
   struct TokenTerms {
@@ -87,24 +41,11 @@ class TermBuilder {
   };
   TokenTerms token_terms(Sym s);
 
-  UnitTerms& note_unit(std::string path, std::string label, const Unit& unit, const UnitOf<Sym>& written);
-
-  /// Time and exposed time of one kind of collective of a stage; returns the exposed time.
-  Sym add_collective(std::string_view word, GroupKind group, int stage, Sym time, Sym exposed, double time_s,
-                     double exposed_s);
-
-  /// Microbatches that pass each chunk of a rank; what the host needs for one.
-  Sym microbatches();
-  Sym host_work();
   Sym stage_count();
   /// Data-parallel ranks: GPUs over the other degrees.
   Sym data_degree();
-  Sym mean_of(std::string_view symbol, std::string_view address, std::string_view meaning, Sym StageTerms::*part,
-              double value, std::string_view source, Sym more = Sym());
   /// Ranks of a group, or of a shard set or its replicas: derived degrees have formulas.
   Sym ranks_of(GroupKind group, int size);
-  /// What a data-parallel call of a stage carries.
-  Sym data_bytes(const Payload& payload, std::size_t rank);
 
   /// Symbols of the papers with the run's values; degrees of 1 are plain numbers.
   Symbols<Sym> symbols(const Symbols<double>& v, std::string_view config);

@@ -115,11 +115,11 @@ void fold_time(const Trace& trace, const Run& run, const EstimateWorkspaceOf<N>&
   StepSumsOf<N> sums;
   for (std::size_t i = 0; i < w.stages.size(); ++i) add_stage(trace.at_stage(i), run, w, i, ranks, sums, out);
   const auto put = [&trace](const StepName& name, N formula, double& to) {
-    const N figure = trace.figure(name, formula);
+    const N figure = trace.same_or_sum(name, formula);
     to = value_of(figure);
     return figure;
   };
-  const N data = trace.figure(step_names::data_longest, sums.data_longest);
+  const N data = trace.same_or_sum(step_names::data_longest, sums.data_longest);
   const N compute = put(step_names::compute, sums.compute, time.compute_s);
   const N recompute = put(step_names::recomputed, sums.recompute, time.recompute_s);
   const N exposed = put(step_names::exposed, sums.exposed + data, time.communication_exposed_s);

@@ -34,8 +34,8 @@ void floor_by_host(const Trace& trace, const Run& run, bool layer_recomputed, Un
   const N ahead = trace.stack(step_names::host_forward, timing.host_forward_s) + more;
   const N behind = trace.stack(step_names::host_backward, timing.host_backward_s) + more;
   UnitTimeOf<N>& time = unit.time;
-  time.forward_s = trace.step(step_names::forward, larger(time.forward_s, ahead - unit.forward_exposed_s));
-  time.backward_s = trace.step(step_names::backward, larger(time.backward_s, behind - unit.backward_exposed_s));
+  time.forward_s = trace.same_or_sum(step_names::forward, larger(time.forward_s, ahead - unit.forward_exposed_s));
+  time.backward_s = trace.same_or_sum(step_names::backward, larger(time.backward_s, behind - unit.backward_exposed_s));
   if (layer_recomputed) {
     const N both = ahead + behind - unit.backward_exposed_s;
     time.recompute_s = larger(time.recompute_s, both - time.backward_s);
