@@ -114,12 +114,41 @@ Diagnostics unknown_command(std::string_view typed) {
   return usage_problem(std::move(message)).problems;
 }
 
+namespace {
+
+void complain(ParsedLine& parsed, std::string message) {
+  parsed.problems.push_back({std::string(command_line_file), "", std::move(message), "", 0, 0});
+}
+
+/// A word that is no known flag: an argument, or a flag that the command does not have.
+void add_word(const Command& command, const std::string& word, ParsedLine& parsed) {
+  if (word.size() < 2 || word.front() != '-') return parsed.arguments.words.push_back(word);
+  const std::string typed = word.substr(0, word.find('='));
+  if (const std::string owners = owners_of(word); !owners.empty()) {
+    return complain(parsed, fmt::format("{} is no flag of {}; {}{}", typed, command.name, owners, see_help(command)));
+  }
+  const std::string nearest = suggest_flag(command, word);
+  complain(parsed, fmt::format("unknown flag {}{}{}", typed,
+                               nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest), see_help(command)));
+}
+
+void add_flag(const Command& command, const Flag& flag, const std::string& typed, ParsedLine& parsed) {
+  const bool is_switch = flag.kind == ValueKind::none;
+  // CLI11 takes the next flag for a value, and a value for a switch.
+  const bool misread = is_switch ? typed != "true" : typed.rfind("--", 0) == 0;
+  if (misread) complain(parsed, value_problem(flag) + see_help(command));
+  if (!may_repeat(flag) && parsed.arguments.has(flag.name)) {
+    complain(parsed, fmt::format("{} is given twice, as \"{}\" and \"{}\"; only one can count{}", shown(flag),
+                                 *parsed.arguments.value(flag.name), typed, see_help(command)));
+  }
+  const bool nothing = flag.kind == ValueKind::optional_text && typed == "true";  // CLI11's word for it
+  parsed.arguments.flags.push_back({&flag, is_switch ? std::string(flag.fixed) : nothing ? "" : typed});
+}
+
+}  // namespace
+
 ParsedLine parse_command_line(const Command& command, std::span<const char* const> words) {
   ParsedLine parsed;
-  const auto complain = [&](std::string message) {
-    parsed.problems.push_back({std::string(command_line_file), "", std::move(message), "", 0, 0});
-  };
-
   CLI::App app;
   app.set_help_flag();  // --help is generated from our rows
   app.allow_extras();   // unknown flags and plain words are sorted out below
@@ -139,30 +168,18 @@ ParsedLine parse_command_line(const Command& command, std::span<const char* cons
     // CLI11 takes the words last first.
     app.parse(std::vector<std::string>(std::make_reverse_iterator(end), words.rend()));
   } catch (const CLI::ParseError& error) {
-    complain(in_own_words(command, error.what()) + see_help(command));
+    complain(parsed, in_own_words(command, error.what()) + see_help(command));
     return parsed;
   }
   parsed.help = help->count() > 0;
 
-  for (const std::string& word : app.remaining()) {
-    if (word.size() < 2 || word.front() != '-') {
-      parsed.arguments.words.push_back(word);
-      continue;
-    }
-    if (const std::string owners = owners_of(word); !owners.empty()) {
-      complain(fmt::format("{} is no flag of {}; {}{}", word.substr(0, word.find('=')), command.name, owners,
-                           see_help(command)));
-      continue;
-    }
-    const std::string nearest = suggest_flag(command, word);
-    complain(fmt::format("unknown flag {}{}{}", word.substr(0, word.find('=')),
-                         nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest), see_help(command)));
-  }
+  for (const std::string& word : app.remaining()) add_word(command, word, parsed);
   for (auto word = end == words.end() ? end : end + 1; word != words.end(); ++word) {
     parsed.arguments.words.emplace_back(*word);
   }
   if (parsed.problems.empty() && parsed.arguments.words.size() > command.most_words) {
-    complain(fmt::format("{} takes {}, not also \"{}\"{}", command.name,
+    complain(parsed,
+             fmt::format("{} takes {}, not also \"{}\"{}", command.name,
                          command.most_words == 0 ? std::string("only flags") : fmt::format("one {}", command.arguments),
                          parsed.arguments.words[command.most_words], see_help(command)));
   }
@@ -171,17 +188,7 @@ ParsedLine parse_command_line(const Command& command, std::span<const char* cons
   for (const CLI::Option* const option : app.parse_order()) {
     const auto row = rows.find(option);
     if (row == rows.end()) continue;
-    const Flag& flag = *row->second;
-    const std::string& typed = option->results().at(taken[option]++);
-    const bool is_switch = flag.kind == ValueKind::none;
-    // CLI11 takes the next flag for a value, and a value for a switch.
-    if (is_switch ? typed != "true" : typed.rfind("--", 0) == 0) complain(value_problem(flag) + see_help(command));
-    if (!may_repeat(flag) && parsed.arguments.has(flag.name)) {
-      complain(fmt::format("{} is given twice, as \"{}\" and \"{}\"; only one can count{}", shown(flag),
-                           *parsed.arguments.value(flag.name), typed, see_help(command)));
-    }
-    const bool nothing = flag.kind == ValueKind::optional_text && typed == "true";  // CLI11's word for it
-    parsed.arguments.flags.push_back({&flag, is_switch ? std::string(flag.fixed) : nothing ? "" : typed});
+    add_flag(command, *row->second, option->results().at(taken[option]++), parsed);
   }
   return parsed;
 }

@@ -43,6 +43,20 @@ std::string zsh_text(std::string_view text) {
   return out;
 }
 
+/// Completes names of files; `json`: of JSON files and folders.
+constexpr std::string_view bash_files =
+    "# bash completion of shardplan, generated from its flags.\n"
+    "_shardplan_files() {\n"
+    "  local IFS=$'\\n' found\n"
+    "  compopt -o filenames 2>/dev/null\n"
+    "  if [ \"${1-}\" = json ]; then\n"
+    "    found=($(compgen -f -X '!*.json' -- \"$cur\") $(compgen -d -- \"$cur\"))\n"
+    "  else\n"
+    "    found=($(compgen -f -- \"$cur\"))\n"
+    "  fi\n"
+    "  COMPREPLY+=(\"${found[@]}\")\n"
+    "}\n\n";
+
 std::string bash_candidates(const WordList& list) {
   std::string code;
   if (!list.words.empty()) code += fmt::format("COMPREPLY=($(compgen -W {} -- \"$cur\"))", quoted(joined(list.words)));
@@ -105,17 +119,7 @@ std::string bash_completion() {
   }
   std::string cases;
   for (const auto& [pattern, code] : values) cases += fmt::format("      {}) {}; return ;;\n", pattern, code);
-  return "# bash completion of shardplan, generated from its flags.\n"
-         "_shardplan_files() {\n"
-         "  local IFS=$'\\n' found\n"
-         "  compopt -o filenames 2>/dev/null\n"
-         "  if [ \"${1-}\" = json ]; then\n"
-         "    found=($(compgen -f -X '!*.json' -- \"$cur\") $(compgen -d -- \"$cur\"))\n"
-         "  else\n"
-         "    found=($(compgen -f -- \"$cur\"))\n"
-         "  fi\n"
-         "  COMPREPLY+=(\"${found[@]}\")\n"
-         "}\n\n"
+  return std::string(bash_files) +
          "_shardplan() {\n"
          "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} flags=''\n"
          "  COMPREPLY=()\n"

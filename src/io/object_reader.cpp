@@ -109,7 +109,8 @@ void ObjectReader::require(std::string_view name) {
   if (object_ != nullptr && member(name) == nullptr) problem(name, "is required");
 }
 
-std::optional<double> ObjectReader::value(std::string_view name, const ValueType& type) {
+std::optional<double> ObjectReader::value(std::string_view name, const ValueType& type, std::string_view about) {
+  if (described(name, type, about)) return std::nullopt;
   const auto as_number = [](const auto& read) {
     return read ? std::optional(static_cast<double>(*read)) : std::nullopt;
   };

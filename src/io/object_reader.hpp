@@ -31,7 +31,7 @@ class ObjectReader {
   void require(std::string_view name);
 
   /// A truth as 0 or 1, a word as its index. Not for types with a syntax of their own.
-  std::optional<double> value(std::string_view name, const ValueType& type);
+  std::optional<double> value(std::string_view name, const ValueType& type, std::string_view about = {});
   std::optional<double> number(std::string_view name, const NumberRange& range, std::string_view about = {});
   std::optional<std::int64_t> integer(std::string_view name, std::int64_t from, std::int64_t to,
                                       std::string_view about = {});

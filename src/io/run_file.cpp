@@ -188,9 +188,10 @@ class Reader {
       draft().unusable.add(Field::cluster);
     }
     read_field(plan::row_of(Field::num_gpus), root_, file_, draft(), result_.problems);
-    for (const std::string_view section : {"/parallel", "/training"}) {
-      const json* object = reader.member(section.substr(1));
-      if (object != nullptr) read_section(*object, file_, section, draft(), result_.problems);
+    for (const plan::FieldSection& section : plan::field_sections()) {
+      if (section.pointer.rfind('/') != 0 || section.pointer == "/require") continue;
+      const json* object = reader.member(section.pointer.substr(1));
+      if (object != nullptr) read_section(*object, file_, section.pointer, draft(), result_.problems);
     }
     if (draft().given.has(Field::peft)) {
       read_targets(find_pointer(root_, name(Field::peft_targets)), file_, draft(), result_.problems);

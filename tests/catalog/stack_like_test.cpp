@@ -25,6 +25,7 @@ struct Shelf final : io::CatalogSource {
     for (const auto& [name, text] : texts) list.push_back(name);
     return list;
   }
+  std::vector<std::string_view> aliases(io::CatalogKind) const override { return {}; }
 };
 
 Shelf shelf() {

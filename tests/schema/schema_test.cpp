@@ -9,6 +9,7 @@
 #include "property/random_run.hpp"
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/core/run.hpp"
+#include "shardplan/io/cluster_file.hpp"
 #include "shardplan/io/json_text.hpp"
 #include "shardplan/io/model_config.hpp"
 #include "shardplan/io/run_file.hpp"
@@ -267,4 +268,52 @@ TEST_CASE("the schemas have the ends of every number") {
     CHECK((*member)[type.range.above ? "exclusiveMinimum" : "minimum"].get<double>() == low);
   }
   CHECK(numbers > 20);
+}
+
+namespace {
+
+/// Calls visit(pointer, schema) for every number of an object's schema and of the objects in it.
+template <class Visit>
+void each_number(const json& schema, const std::string& pointer, const Visit& visit) {
+  for (const auto& [name, member] : schema["properties"].items()) {
+    const json type = member.value("type", json());
+    const bool number =
+        type.dump().find("number") != std::string::npos || type.dump().find("integer") != std::string::npos;
+    if (number && member.contains("maximum")) visit(pointer + "/" + name, member);
+    if (member.contains("properties")) each_number(member, pointer + "/" + name, visit);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the cluster schema's numbers end where the reader's do") {
+  const shardplan::io::CatalogSource& catalog = shardplan::catalog::builtin_catalog();
+  const auto gpu = json::parse(*catalog.find(shardplan::io::CatalogKind::gpus, "h100"));
+  const json& schema = test::schema_of("cluster").document();
+  const json& of_gpu = schema["properties"]["gpu"]["anyOf"].back();
+  std::size_t count = 0;
+  const auto agree = [&](const std::string& pointer, const json& value) {
+    json cluster = {{"gpu", gpu}};
+    cluster[json::json_pointer(pointer)] = value;
+    const bool read = shardplan::io::read_cluster(cluster, "cluster.json", "", catalog).ok();
+    CAPTURE(pointer, value.dump(), test::schema_of("cluster").error(cluster));
+    CHECK(read == test::schema_of("cluster").error(cluster).empty());
+    return read;
+  };
+  const auto ends = [&](const std::string& pointer, const json& member) {
+    ++count;
+    const double most = member["maximum"].get<double>();
+    CHECK(agree(pointer, member["maximum"]));
+    CHECK_FALSE(agree(pointer, 2 * most + 1));
+    const json least = member.contains("minimum") ? member["minimum"] : member["exclusiveMinimum"];
+    CHECK(agree(pointer, least) == member.contains("minimum"));
+    CHECK_FALSE(agree(pointer, least.get<double>() - 1));
+    CHECK_FALSE(agree(pointer, "a word"));
+  };
+  each_number(schema, "", ends);
+  each_number(of_gpu, "/gpu", ends);
+  CHECK(count > 50);
+  CHECK_FALSE(agree("/inter_node/type", "token-ring"));
+  CHECK_FALSE(agree("/no_such_member", 1));
+  CHECK_FALSE(agree("/gpu/no_such_member", 1));
 }

@@ -5,6 +5,7 @@
 #include "schema_writer.hpp"
 #include "schemas.hpp"
 #include "shardplan/version.hpp"
+#include "stack_members.hpp"
 
 namespace shardplan::io::schema {
 namespace {
@@ -24,25 +25,17 @@ void describe_list(JsonWriter& out, std::string_view kind) {
   out.end_object();
 }
 
-/// A software profile, whole.
+/// A software profile, whole: what only some stacks say apart.
 Json stack_schema() {
-  const Json text = {{"type", "string"}};
-  const Json number_or_flag = {{"type", "object"}, {"additionalProperties", {{"type", {"number", "boolean"}}}}};
-  Json properties = Json::object();
-  std::vector<std::string> required;
-  const auto add = [&](const char* name, Json schema, bool always = true) {
-    properties[name] = std::move(schema);
-    if (always) required.emplace_back(name);
-  };
-  for (const char* const name : {"name", "framework", "description", "loss", "flash", "source"}) add(name, text);
-  add("kernels", reference_to("training/properties/kernels"));
-  add("optimizer_impl", reference_to("training/properties/optimizer_impl"));
-  for (const char* const name : {"compile", "autocast"}) add(name, {{"type", "boolean"}});
-  add("overlap", reference_to("training/properties/overlap"));
-  for (const char* const name : {"memory", "timing"}) add(name, number_or_flag);
-  add("fsdp_version", {{"type", "integer"}, {"minimum", 1}}, false);
-  add("tensor_is_sequence_parallel", {{"type", "boolean"}}, false);
-  return closed_object(std::move(properties), required);
+  ObjectShape shape;
+  Diagnostics ignored;
+  ObjectReader reader(shape, ignored);
+  Stack stack;
+  read_stack_members(reader, stack);
+  for (ObjectShape::Entry& entry : shape.entries) {
+    entry.required = entry.name != "fsdp_version" && entry.name != "tensor_is_sequence_parallel";
+  }
+  return shape_schema(shape);
 }
 
 }  // namespace
