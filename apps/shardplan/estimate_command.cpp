@@ -53,6 +53,27 @@ Outcome rejected(Diagnostics problems) {
   return outcome;
 }
 
+/// What the text says beside the estimate: defaults taken, operators, what to do next.
+report::EstimateTextOptions text_options(const io::ReadRun& read, const Estimate& result, const EstimateDetail& detail,
+                                         const OutputStyle& style, std::vector<std::string>& notes) {
+  report::EstimateTextOptions options;
+  options.style = style.page;
+  options.quiet = style.quiet;
+  options.detail = style.detail;
+  options.explain_hints = true;
+  if (style.detail) options.operators = &detail;
+  for (const plan::Field field : plan::defaults_taken(read.draft)) options.defaults.emplace_back(name(field));
+  if (!style.quiet) {
+    const auto [actions, left_out] = advise::next_actions(read.draft, read.run, result, catalog::builtin_catalog());
+    options.actions = report::actions_of(actions, read.run, result, style.page.units);
+    if (left_out > 0) {
+      notes.push_back(fmt::format("{} more change{} not tried: a step of {} microbatches is long to simulate", left_out,
+                                  left_out == 1 ? " was" : "s were", report::count_text(read.run.microbatches())));
+    }
+  }
+  return options;
+}
+
 Outcome run_estimate(const Arguments& arguments, const OutputStyle& style) {
   if (style.format == Format::csv && arguments.has("measured")) {
     return usage_problem("--measured has no column in csv", "text, json and markdown show it");
@@ -97,22 +118,7 @@ Outcome run_estimate(const Arguments& arguments, const OutputStyle& style) {
     outcome.result = report::estimate_csv(read.run, result);
     return outcome;
   }
-  report::EstimateTextOptions options;
-  options.style = style.page;
-  options.quiet = style.quiet;
-  options.detail = style.detail;
-  options.explain_hints = true;
-  if (style.detail) options.operators = &detail;
-  for (const plan::Field field : plan::defaults_taken(read.draft)) options.defaults.emplace_back(name(field));
-  if (!style.quiet) {
-    const auto [actions, left_out] = advise::next_actions(read.draft, read.run, result, catalog::builtin_catalog());
-    options.actions = report::actions_of(actions, read.run, result, style.page.units);
-    if (left_out > 0) {
-      outcome.notes.push_back(fmt::format("{} more change{} not tried: a step of {} microbatches is long to simulate",
-                                          left_out, left_out == 1 ? " was" : "s were",
-                                          report::count_text(read.run.microbatches())));
-    }
-  }
+  const report::EstimateTextOptions options = text_options(read, result, detail, style, outcome.notes);
   outcome.result = style.format == Format::markdown ? report::estimate_markdown(read.run, result, options)
                                                     : report::estimate_text(read.run, result, options);
   if (measured_text && !style.quiet) outcome.result += "\n" + measured_line(measurement.value, measured.value);
