@@ -2,10 +2,12 @@
 #   - a layer includes itself and the layers before it in LAYERS; io and report do not know each other;
 #   - nlohmann/json is seen in io, catalog and apps only, its full header in no header file; CLI11 in apps only;
 #   - core, physics and schedule use the standard library only (fmt from plan on);
+#   - POSIX is seen in one file, apps/shardplan/system.cpp;
 #   - includes are written from the include folder or name a file beside the source, never "../".
 cmake_minimum_required(VERSION 3.25)
 set(LAYERS core physics schedule plan explain io advise report catalog apps)
 set(JSON_LAYERS io catalog apps)
+set(POSIX_FILE apps/shardplan/system.cpp)
 set(STANDARD_ONLY_LAYERS core physics schedule)
 
 file(GLOB_RECURSE files RELATIVE ${ROOT}
@@ -54,6 +56,9 @@ foreach(file IN LISTS files)
       elseif(file MATCHES "^include/.*\\.hpp$" AND NOT line MATCHES "json_fwd\\.hpp")
         complain("a public header includes json_fwd.hpp at most: ${line}")
       endif()
+    endif()
+    if(line MATCHES "<(unistd|fcntl|signal|termios|malloc|pthread)\\.h>|<sys/" AND NOT file STREQUAL POSIX_FILE)
+      complain("POSIX belongs to ${POSIX_FILE}: ${line}")
     endif()
     if(line MATCHES "<CLI/" AND NOT layer STREQUAL "apps")
       complain("CLI11 belongs to apps: ${line}")

@@ -19,6 +19,11 @@ skip=':!tests/malformed/inputs :!tests/fuzz/corpus :!configs/models'
 complain 'trailing blanks:' "$(git grep -nIE '[ 	]+$' -- $sources $skip || true)"
 complain 'tabs:' "$(git grep -nIP '\t' -- '*.cpp' '*.hpp' '*CMakeLists.txt' '*.cmake' || true)"
 complain 'folders of one machine:' "$(git grep -nIE '(/work|/home|/root)/[a-z]' -- $sources $skip ':!scripts/check_text.sh' || true)"
-complain 'sources of more than 1000 lines:' \
-  "$(git ls-files 'src/*.cpp' 'include/*.hpp' 'apps/*.cpp' | xargs wc -l | awk '$2 != "total" && $1 > 1000' || true)"
+# What readers cannot look up: documents that are not in the tree.
+strangers='(^|[^/a-z_])(activations|memory|timing|frameworks|ux|offload|peft|parallelism)\.md|contract|(^|[^a-z])the notes. |notes'"'"' (7B|numbers|own)'
+complain 'documents that are not in the tree:' \
+  "$(git grep -nIE "$strangers" -- 'src/*' 'include/*' 'apps/*' 'tests/*.cpp' 'tests/*.hpp' 'tests/*.py' scripts bench cmake docs README.md \
+    CONTRIBUTING.md ':!scripts/check_text.sh' | grep -vE 'where the notes (need|go)' || true)"
+complain 'sources and documents of more than 1000 lines:' \
+  "$(git ls-files 'src/*.cpp' 'include/*.hpp' 'apps/*.cpp' 'docs/*.md' | xargs wc -l | awk '$2 != "total" && $1 > 1000' || true)"
 exit $status

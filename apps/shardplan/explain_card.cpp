@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
 #include "overrides.hpp"
 #include "run_input.hpp"
 #include "shardplan/catalog/catalog.hpp"
+#include "shardplan/core/number_text.hpp"
 #include "shardplan/io/run_file.hpp"
 
 namespace shardplan::cli {
@@ -149,8 +149,8 @@ void add_way_to_stages(const explain::Topic& topic, Diagnostics& problems) {
     if (topic.section != "ZeRO" || problem.pointer != "/parallel/zero_stage") continue;
     if (problem.message.find("megatron") == std::string::npos) continue;
     problem.way_out +=
-        ", or --framework deepspeed --pp 1, which has stages 2 and 3; shardplan explain zero-3 has the notes' "
-        "numbers";
+        ", or --framework deepspeed --pp 1, which has stages 2 and 3; shardplan explain zero-3 has an "
+        "example";
   }
 }
 
@@ -219,9 +219,9 @@ Result<std::vector<Let>> lets_of(const Arguments& arguments) {
     if (equals != std::string::npos) {
       let.name = given.value.substr(0, equals);
       let.text = given.value.substr(equals + 1);
-      const char* const end = let.text.data() + let.text.size();
-      const auto [at, error] = std::from_chars(let.text.data(), end, let.value);
-      let.is_number = error == std::errc() && at == end && std::isfinite(let.value);
+      const std::optional<double> value = double_from_chars(let.text);
+      let.is_number = value.has_value();
+      let.value = value.value_or(0);
     }
     if (let.name.empty() || let.text.empty()) {
       lets.problems = usage_problem(fmt::format("--let: \"{}\" is not SYMBOL=VALUE", given.value),

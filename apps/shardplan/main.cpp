@@ -1,15 +1,9 @@
 // shardplan COMMAND [words] [flags]: finds the command, runs it, prints what it answers.
 #include <fmt/format.h>
-#include <malloc.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
-#include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +15,7 @@
 #include "output_style.hpp"
 #include "problems.hpp"
 #include "shardplan/version.hpp"
+#include "system.hpp"
 #include "terminal.hpp"
 
 namespace shardplan::cli {
@@ -36,7 +31,7 @@ int deliver(OutputFile& file, std::string_view text, int status) {
 }
 
 int reject(const Diagnostics& problems, const Arguments& arguments) {
-  complain(render_problems(problems, error_style(arguments), isatty(STDERR_FILENO) == 1));
+  complain(render_problems(problems, error_style(arguments), is_terminal(Stream::error)));
   return exit_input;
 }
 
@@ -89,7 +84,7 @@ int run(std::span<const char* const> words) {
     status = deliver(file, outcome.result, status);
   }
   complain(
-      render_problems(outcome.rejected, error_style(line.arguments), isatty(STDERR_FILENO) == 1, Computed::others));
+      render_problems(outcome.rejected, error_style(line.arguments), is_terminal(Stream::error), Computed::others));
   complain(render_remarks(outcome.notes, outcome.warnings, error_style(line.arguments)));
   return status;
 }
@@ -102,30 +97,9 @@ int report_bug(std::string_view what) {
 }  // namespace
 }  // namespace shardplan::cli
 
-namespace {
-
-/// Explanations build thousands of small terms; taken page by page, the heap's first touches would cost as much as
-/// they.
-void populate_heap() {
-#if defined(__GLIBC__) && defined(MADV_POPULATE_WRITE)
-  constexpr int bytes = 3 << 19;
-  mallopt(M_TOP_PAD, bytes);
-  const std::unique_ptr<char[]> first(new char[1 << 16]);
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(sbrk(0)) / page * page;
-  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(first.get()) / page * page;
-  if (begin < end && end - begin < 4U * bytes)
-    madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
-#endif
-}
-
-}  // namespace
-
 int main(int count, char** words) {
-  std::signal(SIGPIPE, SIG_DFL);
+  shardplan::cli::end_on_closed_pipe();
   try {
-    if (std::any_of(words, words + count, [](std::string_view word) { return word.find("explain") < 3; }))
-      populate_heap();
     return shardplan::cli::run({words + std::min(count, 1), words + count});
   } catch (const std::exception& error) {
     return shardplan::cli::report_bug(error.what());

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
 #include <string>
 
 #include "command.hpp"
+#include "shardplan/core/number_text.hpp"
 #include "shardplan/io/suggest.hpp"
 
 namespace shardplan::cli {
@@ -58,9 +57,8 @@ Result<Measurement> parse_measurement(std::string_view text) {
     return result;
   }
   result.value.kind = *kind;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), result.value.value);
-  const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  if (!whole || !std::isfinite(result.value.value) || result.value.value <= 0) {
+  result.value.value = double_from_chars(digits).value_or(0);
+  if (result.value.value <= 0) {
     result.problems.push_back(problem(fmt::format("--measured {}: \"{}\" is not a positive number", key, digits)));
   }
   return result;

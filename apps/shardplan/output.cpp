@@ -1,46 +1,30 @@
 #include "output.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 
+#include "shardplan/core/number_text.hpp"
+#include "system.hpp"
+
 namespace shardplan::cli {
 namespace {
 
-std::string failure(std::string_view what, std::string_view path) {
-  return fmt::format("cannot {} {}: {}", what, path, std::strerror(errno));
-}
-
-/// True when every byte went out. Zero bytes are written nowhere.
-bool write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(descriptor, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
+std::string failure(std::string_view what, std::string_view path, const std::string& why = last_failure()) {
+  return fmt::format("cannot {} {}: {}", what, path, why);
 }
 
 /// The descriptor of this process that /dev/stdout, /dev/fd/3 and the like are, or nothing.
-std::optional<int> descriptor_of(std::string_view path) {
-  if (path == "/dev/stdin") return STDIN_FILENO;
-  if (path == "/dev/stdout") return STDOUT_FILENO;
-  if (path == "/dev/stderr") return STDERR_FILENO;
+std::optional<Descriptor> descriptor_of(std::string_view path) {
+  if (path == "/dev/stdin") return static_cast<Descriptor>(Stream::input);
+  if (path == "/dev/stdout") return static_cast<Descriptor>(Stream::output);
+  if (path == "/dev/stderr") return static_cast<Descriptor>(Stream::error);
   for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
     if (path.substr(0, folder.size()) != folder) continue;
     const std::string_view digits = path.substr(folder.size());
-    int number = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error == std::errc() && end == digits.data() + digits.size() && number >= 0) return number;
+    if (const auto number = number_of<int>(digits); number && *number >= 0) return number;
   }
   return std::nullopt;
 }
@@ -62,8 +46,8 @@ std::string final_place(const std::string& path) {
 }  // namespace
 
 OutputFile::~OutputFile() {
-  if (descriptor_ > 2) ::close(descriptor_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (descriptor_ > 2) close_file(descriptor_);
+  if (!temporary_.empty()) remove_file(temporary_);
 }
 
 bool is_same_file(const std::string& left, const std::string& right) {
@@ -75,40 +59,30 @@ std::string OutputFile::open(const std::string& path) {
   if (path == "-") return {};
   if (path.empty()) return "-o \"\": a file needs a name";
   path_ = final_place(path);
-  if (const std::optional<int> number = descriptor_of(path_)) {
-    descriptor_ = ::fcntl(*number, F_DUPFD_CLOEXEC, 3);
+  if (const std::optional<Descriptor> number = descriptor_of(path_)) {
+    descriptor_ = duplicate(*number);
     return descriptor_ < 0 ? failure("write", path) : std::string();
   }
-  struct stat status {};
-  const bool exists = ::stat(path_.c_str(), &status) == 0;
-  if (exists && S_ISDIR(status.st_mode)) {
-    errno = EISDIR;
-    return failure("write", path);
-  }
-  if (exists && !S_ISREG(status.st_mode)) {  // a device, a pipe: there is nothing to rename
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  const FileKind kind = file_kind(path_);
+  if (kind == FileKind::folder) return failure("write", path, folder_failure());
+  if (kind == FileKind::other) {  // a device, a pipe: there is nothing to rename
+    descriptor_ = open_to_write(path_);
     return descriptor_ < 0 ? failure("write", path) : std::string();
   }
-  if (exists && ::access(path_.c_str(), W_OK) != 0) return failure("write", path);
-  std::string name = path_ + ".XXXXXX";
-  descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
-  if (descriptor_ < 0) return failure("write", path);
-  temporary_ = name;
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(descriptor_, exists ? status.st_mode & 07777 : 0666 & ~mask);
-  return {};
+  if (kind == FileKind::regular && !is_writable(path_)) return failure("write", path);
+  descriptor_ = create_beside(path_, temporary_);
+  return descriptor_ < 0 ? failure("write", path) : std::string();
 }
 
 std::string OutputFile::commit(std::string_view text) {
   const std::string_view place = path_.empty() ? std::string_view("standard output") : std::string_view(path_);
   if (!write_all(descriptor_, text)) return failure("write", place);
   if (path_.empty()) return {};
-  const bool closed = ::close(descriptor_) == 0;
+  const bool closed = close_file(descriptor_);
   descriptor_ = -1;
   if (!closed) return failure("write", place);
   if (temporary_.empty()) return {};
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return failure("write", place);
+  if (!rename_file(temporary_, path_)) return failure("write", place);
   temporary_.clear();
   return {};
 }

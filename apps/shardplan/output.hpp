@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "system.hpp"
+
 namespace shardplan::cli {
 
 /// Whether two names mean one regular file that exists.
@@ -27,7 +29,7 @@ class OutputFile {
   std::string commit(std::string_view text);
 
  private:
-  int descriptor_ = 1;
+  Descriptor descriptor_ = static_cast<Descriptor>(Stream::output);
   std::string path_;       ///< final place; empty: standard output
   std::string temporary_;  ///< empty: written in place (a device or a pipe)
 };

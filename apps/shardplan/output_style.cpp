@@ -1,7 +1,6 @@
 #include "output_style.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -79,7 +78,7 @@ Result<OutputStyle> output_style(const Arguments& arguments, std::span<const std
                          : report::Units::gib;
   const auto color = static_cast<ColorChoice>(choice(arguments, "color", color_words, result.problems));
   const bool to_file = result_is_a_file(arguments);
-  style.page.color = to_file ? color == ColorChoice::always : wants_color(color, STDOUT_FILENO);
+  style.page.color = to_file ? color == ColorChoice::always : wants_color(color, Stream::output);
   style.page.palette = style.page.color && has_palette();
   style.page.ascii = arguments.has("ascii") || !locale_is_utf8();
   style.page.width = terminal_width(!to_file);
@@ -91,7 +90,7 @@ Result<OutputStyle> output_style(const Arguments& arguments, std::span<const std
 report::Style error_style(const Arguments& arguments) {
   Diagnostics ignored;
   report::Style style;
-  style.color = wants_color(static_cast<ColorChoice>(choice(arguments, "color", color_words, ignored)), STDERR_FILENO);
+  style.color = wants_color(static_cast<ColorChoice>(choice(arguments, "color", color_words, ignored)), Stream::error);
   style.ascii = arguments.has("ascii") || !locale_is_utf8();
   return style;
 }

@@ -1,10 +1,11 @@
 #include "progress_line.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <string>
+
+#include "system.hpp"
 
 namespace shardplan::cli {
 namespace {
@@ -16,7 +17,7 @@ void write(const std::string& text) {
 
 }  // namespace
 
-ProgressLine::ProgressLine() : shown_(isatty(STDERR_FILENO) == 1) {}
+ProgressLine::ProgressLine() : shown_(is_terminal(Stream::error)) {}
 
 bool ProgressLine::is_due(double elapsed_s) const noexcept { return shown_ && elapsed_s >= next_s_; }
 

@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <iterator>
 
 #include "command.hpp"
 #include "schedule_compare.hpp"
 #include "schedule_step.hpp"
+#include "shardplan/core/number_text.hpp"
 #include "shardplan/io/chrome_trace.hpp"
 #include "shardplan/io/schedule_spec.hpp"
 #include "shardplan/report/timeline.hpp"
@@ -29,9 +29,8 @@ constexpr std::array<std::string_view, 2> pictures = {"svg", "trace"};
 double time_of(const Arguments& arguments, std::string_view flag, Diagnostics& problems) {
   const std::optional<std::string_view> text = arguments.value(flag);
   if (!text) return 0;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (error == std::errc() && end == text->data() + text->size() && value >= 0 && value <= 1e15) return value;
+  const double value = double_from_chars(*text).value_or(-1);
+  if (value >= 0 && value <= 1e15) return value;
   const Outcome wrong = usage_problem(fmt::format("--{}: \"{}\" is not a time of 0 or more", flag, *text));
   problems.insert(problems.end(), wrong.problems.begin(), wrong.problems.end());
   return 0;

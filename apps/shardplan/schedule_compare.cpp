@@ -28,11 +28,10 @@ report::Table compare_schedules(const plan::Draft& draft, const Run& run, report
                        {"fits", Align::left}});
   for (std::size_t i = 0; i < names_of<ScheduleKind>.size(); ++i) {
     const auto kind = static_cast<ScheduleKind>(i);
-    const bool free = kind == ScheduleKind::interleaved || kind == ScheduleKind::bfs;
+    const int fixed = schedule::fixed_chunks(kind);
     const int chunks = kind == run.parallel.schedule ? run.parallel.virtual_pipeline
-                       : free                        ? std::max(run.parallel.virtual_pipeline, 2)
-                       : schedule::placement(kind) == schedule::Placement::vee ? 2
-                                                                               : 1;
+                       : fixed > 0                   ? fixed
+                                                     : std::max(run.parallel.virtual_pipeline, 2);
     plan::Draft changed = draft;
     changed.run.parallel.schedule = kind;
     changed.run.parallel.virtual_pipeline = chunks;

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "run_input.hpp"
+#include "shardplan/core/number_text.hpp"
 #include "shardplan/io/schedule_spec.hpp"
 #include "shardplan/io/suggest.hpp"
 #include "shardplan/plan/workspace.hpp"
@@ -40,11 +40,8 @@ std::string_view flag_of(ShapeField field) {
 int count_of(const Arguments& arguments, std::string_view flag, int otherwise, Diagnostics& problems) {
   const std::optional<std::string_view> text = arguments.value(flag);
   if (!text) return otherwise;
-  int value = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  const bool in_range =
-      error == std::errc() && end == text->data() + text->size() && value >= 1 && value <= io::max_schedule_ops;
-  if (in_range) return value;
+  const int value = number_of<int>(*text).value_or(0);
+  if (value >= 1 && value <= io::max_schedule_ops) return value;
   for (Diagnostic& p :
        problem(fmt::format("--{}: \"{}\" is not a whole number from 1 to {}", flag, *text, io::max_schedule_ops))) {
     problems.push_back(std::move(p));
@@ -120,11 +117,9 @@ Diagnostics step_of_unit_times(const Arguments& arguments, SimulatedStep& step) 
           fmt::format("--schedule: \"{}\" is not {}{}", *word, io::list_of(words), io::did_you_mean(*word, words)));
     }
   }
-  const bool has_chunks =
-      shape.kind == ScheduleKind::interleaved || schedule::placement(shape.kind) == schedule::Placement::vee;
   shape.p = count_of(arguments, "pp", 4, problems);
   shape.m = count_of(arguments, "microbatches", std::min(2 * shape.p, 1 << 20), problems);
-  shape.v = count_of(arguments, "vpp", has_chunks ? 2 : 1, problems);
+  shape.v = count_of(arguments, "vpp", schedule::least_chunks(shape.kind), problems);
   if (!problems.empty()) return problems;
   if (const auto wrong = schedule::check_schedule(shape)) {
     const std::string nearest = wrong->nearest_text();

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "command.hpp"
 #include "explained.hpp"
@@ -13,6 +12,7 @@
 #include "search_use_line.hpp"
 #include "shardplan/advise/search_answer.hpp"
 #include "shardplan/catalog/catalog.hpp"
+#include "shardplan/core/number_text.hpp"
 #include "shardplan/core/threads.hpp"
 #include "shardplan/io/search_json.hpp"
 #include "shardplan/io/suggest.hpp"
@@ -55,9 +55,8 @@ template <class Number>
 bool read_number(const Arguments& arguments, std::string_view flag, Number most, Number& to, Diagnostics& problems) {
   const std::optional<std::string_view> text = arguments.value(flag);
   if (!text) return false;
-  Number value{};
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (error != std::errc() || end != text->data() + text->size() || !(value > 0) || value > most) {
+  const Number value = number_of<Number>(*text).value_or(Number{});
+  if (value <= 0 || value > most) {
     problems.push_back(
         usage_problem(fmt::format("--{}: \"{}\" is not a number above 0 and at most {}", flag, *text, most))
             .problems.front());

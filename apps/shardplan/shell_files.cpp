@@ -27,7 +27,7 @@ std::string joined(const std::vector<std::string>& words, std::string_view separ
 }
 
 /// In single quotes for a POSIX shell and for fish; `quote` is what a quote inside becomes.
-std::string quoted(std::string_view text, std::string_view quote = "'\\''") {
+std::string single_quoted(std::string_view text, std::string_view quote = "'\\''") {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string(quote) : std::string(1, c);
   return out + "'";
@@ -59,7 +59,8 @@ constexpr std::string_view bash_files =
 
 std::string bash_candidates(const WordList& list) {
   std::string code;
-  if (!list.words.empty()) code += fmt::format("COMPREPLY=($(compgen -W {} -- \"$cur\"))", quoted(joined(list.words)));
+  if (!list.words.empty())
+    code += fmt::format("COMPREPLY=($(compgen -W {} -- \"$cur\"))", single_quoted(joined(list.words)));
   if (list.files || list.any_file) {
     code += fmt::format("{}_shardplan_files{}", code.empty() ? "" : "; ", list.files ? " json" : "");
   }
@@ -114,7 +115,7 @@ std::string bash_completion() {
       if (flag.letter != 0) pattern += fmt::format("|-{}", flag.letter);
       values[pattern] = bash_candidates(words_of(flag, command));
     });
-    flags += fmt::format("      {}) flags={} ;;\n", command.name, quoted(names));
+    flags += fmt::format("      {}) flags={} ;;\n", command.name, single_quoted(names));
     words += fmt::format("      {}) {} ;;\n", command.name, bash_candidates(words_of(command)));
   }
   std::string cases;
@@ -197,7 +198,7 @@ std::string fish_completion() {
       "complete -c shardplan -f\n"
       "complete -c shardplan -n __fish_use_subcommand -l help -d 'help'\n"
       "complete -c shardplan -n __fish_use_subcommand -l version -d 'version'\n";
-  const auto fish = [](std::string_view text) { return quoted(text, "\\'"); };
+  const auto fish = [](std::string_view text) { return single_quoted(text, "\\'"); };
   const auto files = [](const WordList& list) {
     if (list.any_file) return std::string("(__fish_complete_path)");
     std::string words = joined(list.words);

@@ -1,13 +1,10 @@
 #include "terminal.hpp"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#include <charconv>
 #include <cstdlib>
 #include <string>
 #include <string_view>
-#include <system_error>
+
+#include "shardplan/core/number_text.hpp"
 
 namespace shardplan::cli {
 namespace {
@@ -19,9 +16,9 @@ std::string_view environment(const char* name) {
 
 }  // namespace
 
-bool wants_color(ColorChoice choice, int file_descriptor) {
+bool wants_color(ColorChoice choice, Stream stream) {
   if (choice != ColorChoice::automatic) return choice == ColorChoice::always;
-  return isatty(file_descriptor) == 1 && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
+  return is_terminal(stream) && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
 }
 
 bool has_palette() {
@@ -41,15 +38,9 @@ bool locale_is_utf8() {
 }
 
 int terminal_width(bool on_stdout, int otherwise) {
-  const std::string_view columns = environment("COLUMNS");
-  int width = 0;
-  const auto [end, error] = std::from_chars(columns.data(), columns.data() + columns.size(), width);
-  if (error == std::errc() && end == columns.data() + columns.size() && width > 0) return width;
-  winsize size{};
-  if (on_stdout && isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    return size.ws_col;
-  }
-  return otherwise;
+  const int width = number_of<int>(environment("COLUMNS")).value_or(0);
+  if (width > 0) return width;
+  return on_stdout ? terminal_columns().value_or(otherwise) : otherwise;
 }
 
 }  // namespace shardplan::cli

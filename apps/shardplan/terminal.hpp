@@ -1,12 +1,14 @@
 // What the terminal and the environment allow: colour, characters, columns.
 #pragma once
 
+#include "system.hpp"
+
 namespace shardplan::cli {
 
 enum class ColorChoice { automatic, always, never };
 
 /// Colour on a stream: always, never, or where the stream is a terminal, NO_COLOR unset or empty and TERM not "dumb".
-bool wants_color(ColorChoice choice, int file_descriptor);
+bool wants_color(ColorChoice choice, Stream stream);
 
 /// Does TERM or COLORTERM name a terminal of 256 colours or more?
 bool has_palette();

@@ -17,13 +17,19 @@ constexpr auto words = std::to_array<std::pair<std::string_view, std::string_vie
     {"optim", "memory.optimizer"},
     {"activ", "memory.activations"},
     {"trans", "memory.transient"},
+    {"transient", "memory.transient"},
     {"comm", "memory.communication_buffers"},
     {"frame", "memory.framework"},
+    {"cuda+nccl", "memory.framework"},
+    {"cuda context", "memory.framework"},
+    {"nccl", "memory.framework"},
     {"total", "memory.total"},
     {"memory", "memory.total"},
     {"memory.stages", "memory.total"},
     {"memory.moments", "memory.total"},
     {"live", "memory.in_flight_microbatches"},
+    {"in flight", "memory.in_flight_microbatches"},
+    {"in_flight", "memory.in_flight_microbatches"},
     {"layers", "memory.layers"},
     {"reserve", "memory.reserved"},
     {"headroom", "memory.headroom"},
@@ -164,8 +170,8 @@ Sym Terms::symbol_of(std::string_view name, const Term& term) {
   key += term.address;
   const auto known = symbols_.find(key);
   if (known != symbols_.end()) return known->second;
-  const Sym made = expressions_.kept_symbol(
-      {std::string(name), term.meaning, term.unit, term.address, term.source, term.value});
+  const Sym made =
+      expressions_.kept_symbol({std::string(name), term.meaning, term.unit, term.address, term.source, term.value});
   symbols_.emplace(std::move(key), made);
   return made;
 }

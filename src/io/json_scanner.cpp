@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
 
+#include "shardplan/core/number_text.hpp"
 #include "shardplan/core/utf8.hpp"
 #include "shardplan/io/json_text.hpp"
 
@@ -23,11 +23,8 @@ bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') |
 bool continues_character(char c) { return (static_cast<std::uint8_t>(c) & 0xC0U) == 0x80U; }
 
 std::optional<unsigned> hex4(std::string_view digits) {
-  unsigned value = 0;
   if (digits.size() < 4) return std::nullopt;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + 4, value, 16);
-  if (error != std::errc() || end != digits.data() + 4) return std::nullopt;
-  return value;
+  return number_of<unsigned>(digits.substr(0, 4), 16);
 }
 
 constexpr bool is_high_surrogate(unsigned code) { return code >= 0xD800 && code <= 0xDBFF; }

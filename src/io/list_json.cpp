@@ -13,7 +13,7 @@
 #include "shardplan/io/gpu_file.hpp"
 #include "shardplan/physics/optimizer_states.hpp"
 #include "shardplan/physics/parameters.hpp"
-#include "shardplan/schedule/summaries.hpp"
+#include "shardplan/schedule/facts.hpp"
 
 namespace shardplan::io {
 namespace {
@@ -128,13 +128,14 @@ void write_model(JsonWriter& out, const Model& model, const LayerKind& layer, co
   out.end_object();
 }
 
-void write_schedule(JsonWriter& out, const schedule::Summary& row) {
+void write_schedule(JsonWriter& out, ScheduleKind kind) {
+  const schedule::ScheduleFacts& facts = schedule::facts_of(kind);
   out.begin_object();
-  out.text("name", name(row.kind));
-  out.text("description", row.what);
-  out.text("needs", row.needs);
-  out.text("bubble_fraction", row.bubble);
-  out.text("source", row.source);
+  out.text("name", name(kind));
+  out.text("description", facts.summary);
+  out.text("needs", facts.needs);
+  out.text("bubble_fraction", schedule::bubble_text(kind));
+  out.text("source", facts.source);
   out.end_object();
 }
 
@@ -211,8 +212,8 @@ std::string model_item(const Model& model, const std::vector<std::string>& alias
 
 std::vector<std::string> schedule_items() {
   std::vector<std::string> items;
-  for (const schedule::Summary& row : schedule::summaries) {
-    items.push_back(compact([&](JsonWriter& out) { write_schedule(out, row); }));
+  for (std::size_t i = 0; i < schedule_count; ++i) {
+    items.push_back(compact([&](JsonWriter& out) { write_schedule(out, static_cast<ScheduleKind>(i)); }));
   }
   return items;
 }
@@ -244,7 +245,7 @@ std::string kind_item(std::string_view name, std::string_view description) {
 void describe_list_item(JsonWriter& out, std::string_view kind) {
   if (kind == "kinds") return write_kind(out, {}, {});
   if (kind == "models") return write_model(out, {}, {}, {}, {}, {});
-  if (kind == "schedules") return write_schedule(out, schedule::summaries[0]);
+  if (kind == "schedules") return write_schedule(out, ScheduleKind{});
   if (kind == "optimizers") return write_optimizer(out, optimizers().front());
   if (kind == "dtypes") return write_dtype(out, number_formats[0]);
   if (kind == "topics") return write_topic(out, {}, {});

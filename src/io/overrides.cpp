@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "override_apply.hpp"
+#include "shardplan/core/number_text.hpp"
 #include "shardplan/core/pointer.hpp"
 #include "shardplan/io/json_text.hpp"
 #include "shardplan/io/ranges.hpp"
@@ -19,14 +19,6 @@ namespace {
 
 constexpr std::array<std::string_view, 6> top_fields = {"model",    "cluster",  "num_gpus",
                                                         "parallel", "training", "require"};
-
-/// A list's index that a token spells.
-std::optional<std::size_t> index_of(std::string_view token) {
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), index);
-  if (error != std::errc() || end != token.data() + token.size()) return std::nullopt;
-  return index;
-}
 
 }  // namespace
 
@@ -87,7 +79,7 @@ void apply_override(nlohmann::json& root, const Override& change, Diagnostics& p
   nlohmann::json* node = &root;
   for (const std::string& token : pointer_tokens(change.pointer)) {
     if (node->is_array()) {
-      const std::optional<std::size_t> index = index_of(token);
+      const std::optional<std::size_t> index = number_of<std::size_t>(token);
       if (!index || *index > node->size()) {
         problems.push_back({std::string(command_line), change.pointer,
                             fmt::format("a list of {} has no place \"{}\" ({})", node->size(), token, change.flag), "",
@@ -112,7 +104,7 @@ const nlohmann::json* find_pointer(const nlohmann::json& root, std::string_view 
       if (member == node->end()) return nullptr;
       node = &*member;
     } else if (node->is_array()) {
-      const std::optional<std::size_t> index = index_of(token);
+      const std::optional<std::size_t> index = number_of<std::size_t>(token);
       if (!index || *index >= node->size()) return nullptr;
       node = &(*node)[*index];
     } else {

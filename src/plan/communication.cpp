@@ -61,8 +61,8 @@ std::string_view volume_source(GroupKind group) noexcept {
   }
 }
 
-/// When one rank may start to reduce a chunk's gradients (schedules.md section 5). Megatron-LM launches a chunk's
-/// reduction on every rank in the same slot (align_grad_reduce): rank r waits r backward slots of the next chunk.
+/// When one rank may start to reduce a chunk's gradients. Megatron-LM launches a chunk's reduction on every rank in the
+/// same slot (align_grad_reduce, megatron/training/arguments.py): rank r waits r backward slots of the next chunk.
 double gradient_reduce_start(const Run& run, const schedule::Shape& shape, const schedule::PipelineResult& simulated,
                              std::size_t rank, int chunk) noexcept {
   const std::size_t at =

@@ -38,9 +38,9 @@ Words describe_chunks(const Subject& subject) {
   const Parallel& parallel = subject.run.parallel;
   const std::string_view kind = name(parallel.schedule);
   const int v = parallel.virtual_pipeline;
-  switch (parallel.schedule) {
-    case ScheduleKind::interleaved: {
-      Words words{fmt::format("\"interleaved\" needs virtual_pipeline >= 2, it is {}", v)};
+  switch (schedule::facts_of(parallel.schedule).chunks) {
+    case schedule::Chunks::several: {
+      Words words{fmt::format("\"{}\" needs virtual_pipeline >= 2, it is {}", kind, v)};
       const std::int64_t layers = subject.facts.layers;
       if (layers > 0 && layers % parallel.pipeline == 0) {
         std::vector<std::int64_t> legal = divisors_near(layers / parallel.pipeline, 2);
@@ -54,8 +54,7 @@ Words describe_chunks(const Subject& subject) {
       words.ways.push_back(one_at_a_time());
       return words;
     }
-    case ScheduleKind::zb_v:
-    case ScheduleKind::dualpipe_v:
+    case schedule::Chunks::two:
       return {fmt::format("\"{}\" needs virtual_pipeline 2, it is {}", kind, v),
               {set(Field::virtual_pipeline, "2"), one_at_a_time()}};
     default:
@@ -69,7 +68,7 @@ Words describe_shape(const Subject& subject) {
   const auto problem = schedule::check_schedule(shape_of(subject.run, 2 * std::int64_t{parallel.pipeline}));
   if (!problem || problem->field != schedule::ShapeField::p) return describe_chunks(subject);
   const std::string_view kind = name(parallel.schedule);
-  if (parallel.schedule == ScheduleKind::dualpipe) {
+  if (schedule::facts_of(parallel.schedule).even) {
     return {fmt::format("\"{}\" needs an even number of stages, pipeline is {}", kind, parallel.pipeline),
             {set(Field::pipeline, std::to_string(std::max(2, parallel.pipeline - 1))),
              set(Field::pipeline, std::to_string(parallel.pipeline + 1)),
@@ -81,20 +80,20 @@ Words describe_shape(const Subject& subject) {
 /// What a schedule asks of the microbatches, in the run file's words.
 std::string microbatch_rule(const Run& run) {
   const int p = run.parallel.pipeline;
-  switch (run.parallel.schedule) {
-    case ScheduleKind::dualpipe: return fmt::format("an even number, at least 2 x pipeline = {}", 2 * std::int64_t{p});
-    case ScheduleKind::dualpipe_v: return fmt::format("at least 2 x pipeline = {}", 2 * std::int64_t{p});
-    default:
-      return facts_of(run.training.framework).pipeline.interleaves_in_rounds
-                 ? fmt::format("at least pipeline {}, cut into equal rounds", p)
-                 : fmt::format("a multiple of pipeline {}", p);
+  const schedule::ScheduleFacts& facts = schedule::facts_of(run.parallel.schedule);
+  if (facts.least_microbatches > 0) {
+    return fmt::format("{}at least {} x pipeline = {}", facts.even ? "an even number, " : "", facts.least_microbatches,
+                       facts.least_microbatches * std::int64_t{p});
   }
+  return facts_of(run.training.framework).pipeline.interleaves_in_rounds
+             ? fmt::format("at least pipeline {}, cut into equal rounds", p)
+             : fmt::format("a multiple of pipeline {}", p);
 }
 
 bool microbatches_fit(const Run& run, std::int64_t microbatches) {
   if (microbatches < 1) return false;
   schedule::Shape shape = shape_of(run, microbatches);
-  if (shape.kind == ScheduleKind::interleaved) {
+  if (schedule::facts_of(shape.kind).in_groups) {
     const int group = interleaved_group(run.training.framework, shape.p, microbatches);
     shape.group = group == shape.p ? 0 : group;
   }

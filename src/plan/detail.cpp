@@ -49,8 +49,9 @@ LayerDetail layer_detail(const Run& run, const LayerKind& kind, bool frozen_inpu
   return detail;
 }
 
-/// What the backward pass through the last chunk's layers holds beyond what they keep (activations.md section 5,
-/// measured): the stack's output, the incoming gradient, recomputed activations, one weight gradient.
+/// What the backward pass through the last chunk's layers holds beyond what they keep (measured:
+/// tests/evidence/autograd_peaks.jsonl): the stack's output, the incoming gradient, recomputed activations, one weight
+/// gradient.
 double backward_transient(const Run& run, const EstimateWorkspace& w) noexcept {
   const Recompute& recompute = run.training.recompute;
   const std::size_t index = run.model.layer_kinds.back();

@@ -23,6 +23,34 @@ bool pages_states(const EstimateWorkspace& w) noexcept { return w.optimizer->pag
 
 }  // namespace
 
+Folds::Slot& Folds::slot_of(const WorkKey& key) noexcept {
+  std::uint64_t hash = 1469598103934665603ULL;  // FNV-1a
+  for (const int value : key) hash = (hash ^ static_cast<std::uint64_t>(value)) * 1099511628211ULL;
+  const std::size_t mask = slots_.size() - 1;
+  auto at = static_cast<std::size_t>(hash ^ (hash >> 32)) & mask;
+  while (slots_[at].work_s != empty && slots_[at].key != key) at = (at + 1) & mask;
+  return slots_[at];
+}
+
+double& Folds::work(const WorkKey& key) {
+  if (2 * used_ >= slots_.size()) grow();
+  Slot& slot = slot_of(key);
+  if (slot.work_s == empty) {
+    slot = {key, unknown};
+    ++used_;
+  }
+  return slot.work_s;
+}
+
+void Folds::grow() {
+  constexpr std::size_t first = 64;
+  std::vector<Slot> old(std::max(first, 2 * slots_.size()));
+  old.swap(slots_);
+  for (const Slot& slot : old) {
+    if (slot.work_s != empty) slot_of(slot.key) = slot;
+  }
+}
+
 NodeSearch::NodeSearch(const SearchTask& task) : task_(task), tree_(task.tree), run_(task.tree.run()) {}
 
 std::int64_t NodeSearch::layouts(const Node& node, std::int64_t& without_overlap, RuleCounts& illegal) {
@@ -53,9 +81,9 @@ double NodeSearch::bound(const Node& node, Folds& folds) {
   run_.parallel.schedule = p > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
   run_.parallel.virtual_pipeline = p > 1 ? 2 : 1;
   tree_.set(tree_.shardings(node).front(), run_);
-  const auto [known, added] = folds.work().try_emplace(work_key(node), 0.0);
-  if (added) known->second = model_work();
-  return static_cast<double>(run_.microbatches()) * known->second / p * rounding;
+  double& work_s = folds.work(work_key(node));
+  if (work_s < 0) work_s = model_work();
+  return static_cast<double>(run_.microbatches()) * work_s / p * rounding;
 }
 
 WorkKey NodeSearch::work_key(const Node& node) const noexcept {

@@ -6,9 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
-#include <memory_resource>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "search_tree.hpp"
@@ -87,30 +85,30 @@ struct SearchTask {
 
 /// What a microbatch's work depends on: grids that differ in pipeline, data and GPUs alone share it.
 using WorkKey = std::array<int, 21>;
-struct WorkHash {
-  std::size_t operator()(const WorkKey& key) const noexcept {
-    std::size_t hash = 1469598103934665603ULL;  // FNV-1a
-    for (const int value : key) hash = (hash ^ static_cast<std::size_t>(value)) * 1099511628211ULL;
-    return hash;
-  }
-};
 
-/// The work of the model on a microbatch, folded once for all grids that share it. For one thread at a time.
+/// The work of the model on a microbatch, folded once for all grids that share it: a hash table with open addressing in
+/// one vector. For one thread at a time.
 class Folds {
  public:
-  using Map = std::pmr::unordered_map<WorkKey, double, WorkHash>;
-  Map& work() {
-    if (!work_) work_.emplace(&memory_);
-    return *work_;
-  }
-  void clear() {
-    work_.reset();
-    memory_.release();
-  }
+  /// The work under a key, for the caller to fill where it is negative: not folded yet. Seconds. Until the next call.
+  double& work(const WorkKey& key);
+  /// Empties it and gives its memory back.
+  void clear() noexcept { *this = {}; }
 
  private:
-  std::pmr::monotonic_buffer_resource memory_;
-  std::optional<Map> work_;
+  struct Slot {
+    WorkKey key{};
+    double work_s = empty;
+  };
+  static constexpr double empty = -2;
+  static constexpr double unknown = -1;
+
+  /// The slot of the key, or the empty one where it belongs.
+  Slot& slot_of(const WorkKey& key) noexcept;
+  void grow();
+
+  std::vector<Slot> slots_;  ///< a power of two of them
+  std::size_t used_ = 0;
 };
 
 /// One thread's buffers.

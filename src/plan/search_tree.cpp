@@ -22,12 +22,6 @@ std::vector<int> values_or_divisors(const std::optional<std::vector<int>>& state
   return list;
 }
 
-/// Chunks that a schedule has by definition; 0: free.
-int fixed_chunks(ScheduleKind kind) noexcept {
-  if (kind == ScheduleKind::interleaved || kind == ScheduleKind::bfs) return 0;
-  return schedule::placement(kind) == schedule::Placement::vee ? 2 : 1;
-}
-
 }  // namespace
 
 std::vector<int> divisors(std::int64_t number) {
@@ -248,7 +242,7 @@ void SearchTree::pipelinings(const Node& node, std::vector<Pipelining>& list, Ru
     return propose(ScheduleKind::one_f_one_b, 1);
   }
   for (const ScheduleKind kind : schedules_) {
-    const int fixed = fixed_chunks(kind);
+    const int fixed = schedule::fixed_chunks(kind);
     if (space_.virtual_pipeline) {
       for (const int chunks : *space_.virtual_pipeline) {
         const bool fits_kind = fixed == 0 ? chunks >= 2 : chunks == fixed;

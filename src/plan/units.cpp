@@ -11,8 +11,7 @@ bool covered_by_modules(const Recompute& recompute, Covered covered) noexcept {
 }
 
 bool overlaps_expert_exchange(ScheduleKind schedule) noexcept {
-  return schedule == ScheduleKind::interleaved || schedule == ScheduleKind::dualpipe ||
-         schedule == ScheduleKind::dualpipe_v;
+  return schedule::facts_of(schedule).overlaps_expert_exchange;
 }
 
 std::string layer_label(const Model& model, std::size_t kind) {

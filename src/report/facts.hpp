@@ -53,9 +53,9 @@ inline constexpr std::array<PartName, part_count> part_names = {{
     {"grad", "gradients", 'G', Role::gradients},
     {"optim", "optimizer", 'O', Role::optimizer},
     {"activ", "activations", 'A', Role::activations},
-    {"trans", "transient", 'T', Role::transient},
+    {"transient", "transient", 'T', Role::transient},
     {"comm", "comm buffers", 'C', Role::communication},
-    {"frame", "framework", 'F', Role::framework},
+    {"CUDA+NCCL", "CUDA+NCCL", 'N', Role::framework},
 }};
 inline constexpr std::size_t communication_part = 5;
 std::array<std::int64_t, part_count> parts_of(const MemoryParts& parts) noexcept;

@@ -9,7 +9,7 @@
 #include "shardplan/physics/optimizer_states.hpp"
 #include "shardplan/physics/parameters.hpp"
 #include "shardplan/report/number.hpp"
-#include "shardplan/schedule/summaries.hpp"
+#include "shardplan/schedule/facts.hpp"
 
 namespace shardplan::report {
 namespace {
@@ -112,9 +112,11 @@ Table schedules_table(int width) {
                {"needs", Align::left, "", 0},
                {"bubble", Align::left, "", 0},
                {"source", Align::left, "", 1}});
-  for (const schedule::Summary& row : schedule::summaries) {
-    table.add({name(row.kind), cut_to_page(row.what, width, taken), row.needs.empty() ? "-" : row.needs, row.bubble,
-               row.source});
+  for (std::size_t i = 0; i < schedule_count; ++i) {
+    const auto kind = static_cast<ScheduleKind>(i);
+    const schedule::ScheduleFacts& facts = schedule::facts_of(kind);
+    table.add({name(kind), cut_to_page(facts.summary, width, taken), facts.needs.empty() ? "-" : facts.needs,
+               schedule::bubble_text(kind), facts.source});
   }
   table.add_note("p stages, m microbatches, v chunks a rank; bubble of the step: equal stages, F = B = W, m >= 2p");
   return table;

@@ -84,6 +84,7 @@ std::string range_text(std::int64_t low, std::int64_t high) {
 struct TableShape {
   std::vector<PartColumn> parts;
   bool layers = true;
+  bool in_flight = true;
   std::size_t bar = 0;
 };
 
@@ -91,10 +92,8 @@ Table stage_table(const Run& run, const Estimate& estimate, const std::vector<St
                   const std::vector<bool>& shown, const TableShape& shape, const Style& style) {
   const std::int64_t capacity = hundredths_of(estimate.capacity_bytes, style.units);
   std::vector<Column> columns = {Column{std::string(stage_word(run)), Align::left, "", 0, "", 0}};
-  if (shape.layers) {
-    columns.push_back(right("layers"));
-    columns.push_back(right("live"));
-  }
+  if (shape.layers) columns.push_back(right("layers"));
+  if (shape.in_flight) columns.push_back(right("in flight"));
   for (const PartColumn& part : shape.parts) columns.push_back(right(part.head));
   columns.push_back(right("total"));
   if (shape.bar > 0) columns.push_back(Column{bar_scale(shape.bar, capacity), Align::left, "", 0, "", 0});
@@ -116,10 +115,8 @@ Table stage_table(const Run& run, const Estimate& estimate, const std::vector<St
     const StageGroup& group = groups[i];
     const Role role = group.peak ? Role::heading : Role::plain;
     std::vector<Text> cells = {Text((group.peak ? " *" : "  ") + group.label(run, estimate), role)};
-    if (shape.layers) {
-      cells.emplace_back(count_text(group.layers), role);
-      cells.emplace_back(count_text(group.live), role);
-    }
+    if (shape.layers) cells.emplace_back(count_text(group.layers), role);
+    if (shape.in_flight) cells.emplace_back(count_text(group.live), role);
     for (const PartColumn& part : shape.parts) cells.emplace_back(hundredths_text(sum_of(group, part)), role);
     cells.emplace_back(hundredths_text(group.total), role);
     if (shape.bar > 0) {
@@ -148,13 +145,18 @@ std::vector<Text> stage_lines(const Run& run, const Estimate& estimate, const Es
   const std::size_t page = static_cast<std::size_t>(std::max(style.width, 1));
   const std::vector<StageGroup> groups = group_stages(estimate, style.units, !options.detail);
   const std::vector<bool> shown = shown_groups(estimate, groups, options.detail);
-  // Buffers under a hundredth of the stage stand in `trans`.
+  // Buffers under a hundredth of the stage stand among the transient ones.
   const bool communication = std::any_of(groups.begin(), groups.end(), [](const StageGroup& group) {
     return 100 * group.parts[communication_part] >= group.total;
   });
+  struct Width {
+    Fold fold;
+    bool layers;
+  };
   TableShape shape;
-  for (const Fold fold : {Fold::none, Fold::other, Fold::states}) {
-    shape = {part_columns(fold, communication), fold != Fold::states, 0};
+  for (const auto& [fold, layers] : {Width{Fold::none, true}, Width{Fold::none, false}, Width{Fold::other, true},
+                                     Width{Fold::other, false}, Width{Fold::states, false}}) {
+    shape = {part_columns(fold, communication), layers, fold != Fold::states, 0};
     const std::size_t width = stage_table(run, estimate, groups, shown, shape, style).width();
     if (width > page) continue;
     const std::size_t room = page - width;

@@ -26,8 +26,8 @@ std::vector<Text> overheads_section(const Estimate& estimate, const EstimateDeta
       section_head(fmt::format("Outside the model, {}, about", unit_name(units)), "memory", options);
   Table table({left("what"), right("bytes"), left("in"), left("source", 1)});
   for (const OverheadDetail& line : detail.overheads) {
-    table.add({spaced(line.name), hundredths_text(hundredths_of(line.bytes, units)), line.allocated ? "trans" : "frame",
-               Text(std::string(line.source), Role::dim)});
+    table.add({spaced(line.name), hundredths_text(hundredths_of(line.bytes, units)),
+               line.allocated ? "transient" : "CUDA+NCCL", Text(std::string(line.source), Role::dim)});
   }
   const StageEstimate& stage = estimate.stages[static_cast<std::size_t>(estimate.binding_stage)];
   const std::int64_t allocated = stage.peak().allocated();

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
 
+#include "shardplan/core/number_text.hpp"
 #include "shardplan/report/number.hpp"
 #include "shardplan/report/table.hpp"
 #include "shardplan/report/text.hpp"
@@ -21,13 +21,6 @@ using plan::Quantity;
 using plan::ResultField;
 using plan::Sweep;
 using plan::SweepPoint;
-
-std::optional<double> as_number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 constexpr std::array heat = {Role::heat1, Role::heat2, Role::heat3, Role::heat4, Role::heat5, Role::heat6};
 
@@ -101,7 +94,7 @@ Table rows_of(const Sweep& sweep, const Style& style, bool bars) {
   std::vector<Column> columns;
   for (const plan::SweepAxis& axis : sweep.axes) {
     const bool numbers = std::all_of(axis.values.begin(), axis.values.end(),
-                                     [](const std::string& value) { return as_number(value).has_value(); });
+                                     [](const std::string& value) { return double_from_chars(value).has_value(); });
     columns.push_back({axis.label, numbers ? Align::right : Align::left});
   }
   const std::int64_t capacity = plan::common_capacity(sweep);
@@ -188,7 +181,7 @@ bool is_grid(const Sweep& sweep) { return sweep.axes.size() == 2 && !sweep.shown
 
 std::string axis_value(const std::string& value) {
   if (value.size() > 1 && value.front() == '"' && value.back() == '"') return value.substr(1, value.size() - 2);
-  const std::optional<double> number = as_number(value);
+  const std::optional<double> number = double_from_chars(value);
   constexpr double exact = 9e15;
   if (number && std::floor(*number) == *number && std::abs(*number) < exact &&
       value.find_first_of(".eE") == std::string::npos) {

@@ -13,20 +13,6 @@ using schedule::Alternative;
 
 double most_of(const std::vector<double>& values) { return *std::max_element(values.begin(), values.end()); }
 
-std::string_view reason_for(ScheduleKind kind) {
-  switch (kind) {
-    case ScheduleKind::one_f_one_b: return "backwards start early and free memory";
-    case ScheduleKind::interleaved:
-    case ScheduleKind::bfs: return "smaller chunks, a shorter ramp";
-    case ScheduleKind::zb_h1:
-    case ScheduleKind::zb_h2: return "W fills the drain";
-    case ScheduleKind::zb_v: return "W fills the drain, both ends on stage 0";
-    case ScheduleKind::dualpipe:
-    case ScheduleKind::dualpipe_v: return "microbatches from both ends";
-    default: return "microbatches overlap";
-  }
-}
-
 std::string peaks_text(const std::vector<double>& peaks) {
   constexpr std::size_t most_listed = 16;
   if (peaks.size() > most_listed) return fmt::format(" up to {:.4g}", most_of(peaks));
@@ -76,16 +62,16 @@ std::vector<Text> next_lines(const schedule::StepView& step, const std::vector<A
       lines.push_back(fmt::format("{}   bubble {}, makespan {}, in flight{}{}: {}",
                                   change_text(best->shape, shape, options), percent_text(best->bubble),
                                   time_text(unit * best->makespan, options), peaks_text(best->peak_stages),
-                                  best->shape.v > 1 ? " full stages" : "", reason_for(best->shape.kind)));
+                                  best->shape.v > 1 ? " full stages" : "", schedule::facts_of(best->shape.kind).helps));
     }
   }
   // (p - 1)/(vm + p - 1) <= 5% where vm >= 19 (p - 1).
   constexpr double small_bubble = 0.05;
-  const bool closed = shape.kind == ScheduleKind::gpipe || shape.kind == ScheduleKind::one_f_one_b ||
-                      shape.kind == ScheduleKind::interleaved;
+  const schedule::ScheduleFacts& facts = schedule::facts_of(shape.kind);
+  const bool closed = facts.bubble.passes == 0 && facts.bubble.always && !facts.one_at_a_time;
   if (closed && shape.p > 1 && step.result.bubble_of_total() > small_bubble) {
     int m = (19 * (shape.p - 1) + shape.v - 1) / shape.v;
-    if (shape.kind == ScheduleKind::interleaved) m = (m + shape.p - 1) / shape.p * shape.p;
+    if (facts.in_groups) m = (m + shape.p - 1) / shape.p * shape.p;
     lines.push_back(
         shape.v == 1
             ? fmt::format("m >= {} for a bubble <= 5% (19(p-1)); the common \"m >= 20p\" asks for {}", m, 20 * shape.p)

@@ -23,17 +23,10 @@ std::optional<std::string> bubble_formula(const schedule::PipelineSpec& spec) {
   const bool equal = all_equal(spec.forward) && all_equal(spec.backward) && all_equal(spec.weight);
   if (spec.p2p != 0 || !equal || shape.p == 1) return std::nullopt;
   const int p = shape.p;
-  const int whole = shape.v * shape.m + p - 1;
-  switch (shape.kind) {
-    case ScheduleKind::naive: return fmt::format("(p-1)/p = {}/{}", p - 1, p);
-    case ScheduleKind::gpipe:
-    case ScheduleKind::one_f_one_b: return fmt::format("(p-1)/(m+p-1) = {}/{}", p - 1, whole);
-    case ScheduleKind::interleaved: return fmt::format("(p-1)/(vm+p-1) = {}/{}", p - 1, whole);
-    case ScheduleKind::bfs:
-      if (shape.m < p) return std::nullopt;
-      return fmt::format("(p-1)/(vm+p-1) = {}/{}", p - 1, whole);
-    default: return std::nullopt;
-  }
+  const schedule::ScheduleFacts& facts = schedule::facts_of(shape.kind);
+  if (facts.bubble.passes > 0 || (!facts.bubble.always && shape.m < p)) return std::nullopt;
+  const int whole = facts.one_at_a_time ? p : shape.v * shape.m + p - 1;
+  return fmt::format("{} = {}/{}", schedule::bubble_text(shape.kind), p - 1, whole);
 }
 
 std::string label(char letter, int microbatch) { return letter + std::to_string(microbatch); }

@@ -73,7 +73,7 @@ std::string timeline_svg(const schedule::StepView& step, const TimelineOptions& 
     }
     fmt::format_to(std::back_inserter(path), " H{:.2f} V{:.1f} Z", x(to), floor);
     add("<path d=\"{}\" fill=\"#d9d9e6\" stroke=\"#77778f\" stroke-width=\"0.6\"/>\n", path);
-    add("<text x=\"{:.1f}\" y=\"{:.1f}\">live {:.4g}</text>\n", left + width + 8, y + 15,
+    add("<text x=\"{:.1f}\" y=\"{:.1f}\">in flight {:.4g}</text>\n", left + width + 8, y + 15,
         stages_held(step, static_cast<std::size_t>(rank)));
   }
   add("<text x=\"{:.0f}\" y=\"{:.1f}\">F forward (blue), B input gradient (yellow), W weight gradient (green), F&amp;B "

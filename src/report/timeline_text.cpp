@@ -268,7 +268,7 @@ std::vector<Text> timeline_lines(const schedule::StepView& step, const TimelineO
   for (std::size_t rank = 0; rank < step.result.peak_inflight.size(); ++rank) {
     digits_held = std::max(digits_held, fmt::format("{:.4g}", stages_held(step, rank)).size());
   }
-  const std::size_t tail = std::string_view("|| live ").size() + digits_held;
+  const std::size_t tail = std::string_view("|| in flight ").size() + digits_held;
   constexpr int least = 20;
   const int columns = std::min(88, std::max(least, options.style.width - static_cast<int>(head + tail)));
   const Layout layout = lay_out(step, options, columns);
@@ -278,7 +278,7 @@ std::vector<Text> timeline_lines(const schedule::StepView& step, const TimelineO
     const auto i = static_cast<std::size_t>(rank);
     lines.push_back(pad_right(Text(fmt::format("stage {}", rank)), head) + Text("|") +
                     work_row(step, layout, rank, options.style) + Text("| ") +
-                    Text(fmt::format("live {:.4g}", stages_held(step, i))));
+                    Text(fmt::format("in flight {:.4g}", stages_held(step, i))));
     if (step.ranks() > most_with_bars || !(most > 0)) continue;
     lines.push_back(spaces(head) + Text("|") + held_row(step, layout, rank, most, options.style) + Text("|"));
   }

@@ -6,36 +6,8 @@
 namespace shardplan::schedule {
 namespace {
 
-double pair_time(double forward, double backward, double alpha) noexcept {
-  return std::max(forward, backward) + alpha * std::min(forward, backward);
-}
-
 bool all_equal(std::span<const double> values) noexcept {
   return std::all_of(values.begin(), values.end(), [&](double value) { return value == values.front(); });
-}
-
-double sum(std::span<const double> values) noexcept {
-  double total = 0;
-  for (const double value : values) total += value;
-  return total;
-}
-
-/// Sum and largest of F and of B + W over the stages.
-struct StageTimes {
-  double sum_forward = 0, max_forward = 0;
-  double sum_backward = 0, max_backward = 0;
-};
-
-StageTimes stage_times(const PipelineSpec& spec) noexcept {
-  StageTimes times;
-  for (std::size_t i = 0; i < spec.forward.size(); ++i) {
-    const double bw = spec.backward[i] + spec.weight[i];
-    times.sum_forward += spec.forward[i];
-    times.sum_backward += bw;
-    times.max_forward = std::max(times.max_forward, spec.forward[i]);
-    times.max_backward = std::max(times.max_backward, bw);
-  }
-  return times;
 }
 
 /// DualPipe's line of ranks as one half sees it: how long, where the rank stands, microbatches through a chunk.
@@ -51,78 +23,24 @@ struct Line {
   int far_pairs() const noexcept { return steady() + inner(); }
 };
 
-/// How many p2p times the makespan grows by with equal stages, while a message takes no longer than an op.
-std::optional<double> message_waits(const PipelineSpec& spec, const UniformTimes& t) noexcept {
-  if (spec.p2p > std::min(t.forward, t.backward + t.weight)) return std::nullopt;
-  const Shape& shape = spec.shape;
-  const bool overlap = spec.p2p_mode == P2pMode::overlap;
-  const double p = shape.p;
-  const double m = shape.m;
-  switch (shape.kind) {
-    case ScheduleKind::one_f_one_b:
-      if (overlap) return 2 * (p - 1 + std::floor((m - 1) * (p - 1) / p));
-      if (m < 2) return std::nullopt;
-      return p == 2 ? m + 1 : 2 * (m - 1) + 2 * (p - 1) - 1;
-    case ScheduleKind::interleaved:
-      if (!overlap || shape.group_size() != shape.p) return std::nullopt;
-      return 2 * (p * shape.v - 1);
-    default: return std::nullopt;
-  }
-}
-
 }  // namespace
 
-std::optional<double> uniform_makespan(const Shape& shape, const UniformTimes& t) noexcept {
-  const double p = shape.p;
-  const double m = shape.m;
-  const double v = shape.v;
-  const double all = t.forward + t.backward + t.weight;
-  const bool equal = t.forward == t.backward && t.backward == t.weight;
-  const bool short_weight = t.weight <= t.forward && t.weight <= t.backward;
-  const double pair = pair_time(t.forward, t.backward + t.weight, t.alpha);
-  switch (shape.kind) {
-    case ScheduleKind::naive: return m * p * all;
-    case ScheduleKind::gpipe:
-    case ScheduleKind::one_f_one_b: return (m + p - 1) * all;
-    case ScheduleKind::interleaved: return (v * m + p - 1) * all;
-    case ScheduleKind::bfs: return m >= p ? (v * m + p - 1) * all : ((v - 1) * p + m + p - 1) * all;
-    case ScheduleKind::zb_h1:
-      if (!short_weight || m < p) return std::nullopt;
-      return m * all + (p - 1) * (t.forward + t.backward - t.weight);
-    case ScheduleKind::zb_h2:
-      if (!short_weight || m < 2 * p - 1) return std::nullopt;
-      return m * all + (p - 1) * std::max(t.forward, t.forward + t.backward - 2 * t.weight);
-    case ScheduleKind::zb_v:
-      if (!equal || m < 2 * p - 1) return std::nullopt;
-      return 2 * m * all + (p - 1) * t.forward;
-    case ScheduleKind::dualpipe:
-      if (t.weight > t.backward || t.backward > t.forward) return std::nullopt;
-      return 1.5 * p * t.forward + (p + 1) * t.backward + 3 * t.weight + (m - p / 2 - 2) * pair;
-    case ScheduleKind::dualpipe_v:
-      if (t.weight > t.backward || t.backward > t.forward) return std::nullopt;
-      return 3 * p * t.forward + (2 * p + 1) * t.backward + 3 * t.weight + (2 * m - p - 2) * pair;
-  }
-  return std::nullopt;
+std::optional<double> uniform_makespan(const Shape& shape, const UniformTimes& times) noexcept {
+  return facts_of(shape.kind).makespan(shape, times);
 }
 
 std::optional<double> makespan_closed_form(const PipelineSpec& spec) noexcept {
-  const Shape& shape = spec.shape;
-  const double m = shape.m;
-  const double hops = 2.0 * (shape.p - 1) * spec.p2p;
-  const bool silent = spec.p2p == 0 || shape.p == 1;
-  if (shape.kind == ScheduleKind::naive) {
-    return m * (sum(spec.forward) + sum(spec.backward) + sum(spec.weight) + hops);
-  }
-  if (shape.kind == ScheduleKind::gpipe && (silent || spec.p2p_mode == P2pMode::overlap)) {
-    const StageTimes t = stage_times(spec);
-    return t.sum_forward + t.sum_backward + (m - 1) * (t.max_forward + t.max_backward) + hops;
+  const ScheduleFacts& facts = facts_of(spec.shape.kind);
+  if (facts.uneven_makespan != nullptr) {
+    if (const auto makespan = facts.uneven_makespan(spec)) return makespan;
   }
   if (!all_equal(spec.forward) || !all_equal(spec.backward) || !all_equal(spec.weight)) return std::nullopt;
   const UniformTimes times{spec.forward.front(), spec.backward.front(), spec.weight.front(), spec.alpha};
-  if (silent) return uniform_makespan(shape, times);
-  const auto waits = message_waits(spec, times);
+  if (spec.p2p == 0 || spec.shape.p == 1) return uniform_makespan(spec.shape, times);
+  if (facts.waits == nullptr || spec.p2p > std::min(times.forward, times.backward + times.weight)) return std::nullopt;
+  const auto waits = facts.waits(spec);
   if (!waits) return std::nullopt;
-  return *uniform_makespan(shape, times) + *waits * spec.p2p;
+  return *uniform_makespan(spec.shape, times) + *waits * spec.p2p;
 }
 
 double busy_closed_form(const PipelineSpec& spec, int rank) noexcept {
@@ -133,10 +51,10 @@ double busy_closed_form(const PipelineSpec& spec, int rank) noexcept {
   const auto full_backward = [&](int chunk) { return spec.backward[stage(chunk)] + spec.weight[stage(chunk)]; };
   double busy = 0;
   for (int chunk = 0; chunk < chunks; ++chunk) busy += m * (spec.forward[stage(chunk)] + full_backward(chunk));
-  if (shape.kind != ScheduleKind::dualpipe && shape.kind != ScheduleKind::dualpipe_v) return busy;
+  if (!facts_of(shape.kind).pairs_passes) return busy;
 
   // What every F&B pair gains over running one after the other.
-  const bool both_ways = shape.kind == ScheduleKind::dualpipe;
+  const bool both_ways = both_directions(shape.kind);
   const Line line{both_ways ? shape.p / 2 : shape.p, both_ways ? std::min(rank, shape.p - 1 - rank) : rank,
                   microbatches_per_chunk(shape)};
   const int near = both_ways && rank >= shape.p / 2 ? 1 : 0;
@@ -148,7 +66,7 @@ double busy_closed_form(const PipelineSpec& spec, int rank) noexcept {
 
 double makespan_lower_bound(const PipelineSpec& spec) noexcept {
   const Shape& shape = spec.shape;
-  const bool both_ways = placement(shape.kind) == Placement::bidirectional;
+  const bool both_ways = both_directions(shape.kind);
   const bool exposed = spec.p2p_mode == P2pMode::exposed && shape.p > 1;
   const bool split = splits_backward(shape.kind);
   const int last_stage = shape.virtual_stages() - 1;
@@ -175,7 +93,7 @@ double makespan_lower_bound(const PipelineSpec& spec) noexcept {
         const bool sends_forward = stage < last_stage && !(turn && chunk == 0);
         const bool sends_backward = stage > 0 && !(turn && chunk == 1);
         // A pair blocks once for two messages; count the one.
-        const bool pairs = shape.kind == ScheduleKind::dualpipe_v;
+        const bool pairs = facts_of(shape.kind).pairs_passes && !both_ways;
         if (sends_forward && !pairs) blocked += m * spec.p2p;
         if (sends_backward) blocked += m * spec.p2p;
       }
@@ -190,24 +108,7 @@ double makespan_lower_bound(const PipelineSpec& spec) noexcept {
 }
 
 std::optional<int> peak_inflight_closed_form(const Shape& shape, int rank) noexcept {
-  const int p = shape.p;
-  const int m = shape.m;
-  const int v = shape.v;
-  switch (shape.kind) {
-    case ScheduleKind::naive: return 1;
-    case ScheduleKind::gpipe: return m;
-    case ScheduleKind::one_f_one_b: return std::min(m, p - rank);
-    case ScheduleKind::interleaved: return std::min(m * v, 2 * (p - 1 - rank) + (v - 1) * shape.group_size() + 1);
-    case ScheduleKind::bfs: return m * v;
-    case ScheduleKind::zb_h1: return std::min(m, p);
-    case ScheduleKind::zb_h2: return std::min(m, 2 * p - 1);
-    case ScheduleKind::zb_v:
-      if (m < 2 * p - 1) return std::nullopt;
-      return 2 * p;
-    case ScheduleKind::dualpipe: return p + 1;
-    case ScheduleKind::dualpipe_v: return 2 * p + 1;
-  }
-  return std::nullopt;
+  return facts_of(shape.kind).in_flight(shape, rank);
 }
 
 double ideal_bubble_fraction(const Shape& shape, PipelineWorkspace& workspace, PipelineResult& result) noexcept {

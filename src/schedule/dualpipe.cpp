@@ -59,7 +59,9 @@ void write_dual_line(const DualLine& line, RankWriter& out) {
   for (int i = 0; i < both; ++i) out.once(owed.next());
 }
 
-void write_dualpipe(const Shape& shape, int rank, RankWriter& out) {
+namespace {
+
+void write(const Shape& shape, int rank, RankWriter& out) {
   const bool second_half = rank >= shape.p / 2;
   DualLine line;
   line.half_ranks = shape.p / 2;
@@ -69,5 +71,30 @@ void write_dualpipe(const Shape& shape, int rank, RankWriter& out) {
   line.far = second_half ? 0 : 1;
   write_dual_line(line, out);
 }
+
+std::optional<double> makespan(const Shape& shape, const UniformTimes& t) noexcept {
+  if (t.weight > t.backward || t.backward > t.forward) return std::nullopt;
+  const double p = shape.p;
+  return 1.5 * p * t.forward + (p + 1) * t.backward + 3 * t.weight + (shape.m - p / 2 - 2) * pair_time(t);
+}
+
+}  // namespace
+
+constinit const ScheduleFacts rows::dualpipe = {
+    .summary = "both ends at once, two copies of the weights",
+    .needs = "p, m even, m >= 2p",
+    .helps = "microbatches from both ends",
+    .source = "DeepSeek-AI 2024 (2412.19437)",
+    .placement = Placement::bidirectional,
+    .bubble = {.less = 2, .passes = 3},  // 1.5p + (p + 1) + 3 + 3 (m - p/2 - 2) against 3m
+    .splits_backward = true,
+    .pairs_passes = true,
+    .overlaps_expert_exchange = true,
+    .even = true,
+    .least_microbatches = 2,
+    .write = write,
+    .makespan = makespan,
+    .in_flight = [](const Shape& shape, int) noexcept { return std::optional(shape.p + 1); },
+};
 
 }  // namespace shardplan::schedule

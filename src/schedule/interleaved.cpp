@@ -39,9 +39,7 @@ class Turns {
   int left_ = 0;
 };
 
-}  // namespace
-
-void write_interleaved(const Shape& shape, int rank, RankWriter& out) {
+void write(const Shape& shape, int rank, RankWriter& out) {
   const int total = shape.m * shape.v;
   const int warmup = std::min(total, 2 * (shape.p - 1 - rank) + (shape.v - 1) * shape.group_size());
   Turns forward(shape, false);
@@ -66,5 +64,32 @@ void write_interleaved(const Shape& shape, int rank, RankWriter& out) {
     left -= count;
   }
 }
+
+std::optional<double> waits(const PipelineSpec& spec) noexcept {
+  const Shape& shape = spec.shape;
+  if (spec.p2p_mode != P2pMode::overlap || shape.group_size() != shape.p) return std::nullopt;
+  return 2.0 * (static_cast<double>(shape.p) * shape.v - 1);
+}
+
+std::optional<int> in_flight(const Shape& shape, int rank) noexcept {
+  return std::min(shape.m * shape.v, 2 * (shape.p - 1 - rank) + (shape.v - 1) * shape.group_size() + 1);
+}
+
+}  // namespace
+
+constinit const ScheduleFacts rows::interleaved = {
+    .summary = "1f1b over v chunks a rank, depth first",
+    .needs = "p, v >= 2, m = k p",
+    .helps = "smaller chunks, a shorter ramp",
+    .source = "Narayanan et al. 2021 (2104.04473)",
+    .chunks = Chunks::several,
+    .overlaps_expert_exchange = true,
+    .in_groups = true,
+    .write = write,
+    .makespan = [](const Shape& shape,
+                   const UniformTimes& t) noexcept { return std::optional(ramp_makespan(shape, t)); },
+    .waits = waits,
+    .in_flight = in_flight,
+};
 
 }  // namespace shardplan::schedule

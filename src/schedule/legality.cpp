@@ -14,42 +14,44 @@ struct Verdict {
 
 std::string named(const Shape& shape) { return std::string(name(shape.kind)); }
 std::string text(std::int64_t value) { return std::to_string(value); }
-std::string twice(int p) { return text(2 * std::int64_t{p}); }
+/// "2p = 16"
+std::string least(const Shape& shape) {
+  const std::int64_t each = facts_of(shape.kind).least_microbatches;
+  return text(each) + "p = " + text(each * shape.p);
+}
 
 Verdict fails(ShapeField field, std::string (*rule)(const Shape&)) noexcept { return {field, rule}; }
 
-/// Chunks a rank: exactly one, exactly two, or free.
 Verdict check_chunks(const Shape& shape) noexcept {
-  switch (shape.kind) {
-    case ScheduleKind::bfs: return {};
-    case ScheduleKind::interleaved:
+  switch (facts_of(shape.kind).chunks) {
+    case Chunks::any: return {};
+    case Chunks::several:
       if (shape.v >= 2) return {};
-      return fails(ShapeField::v, [](const Shape&) {
-        return std::string("interleaved needs at least 2 chunks per rank (v >= 2); with 1 it is 1f1b");
+      return fails(ShapeField::v, [](const Shape& s) {
+        return named(s) + " needs at least 2 chunks per rank (v >= 2); with 1 it is 1f1b";
       });
-    case ScheduleKind::zb_v:
-    case ScheduleKind::dualpipe_v:
+    case Chunks::two:
       if (shape.v == 2) return {};
       return fails(ShapeField::v, [](const Shape& s) { return named(s) + " has exactly 2 chunks per rank (v = 2)"; });
-    default:
+    case Chunks::one:
       if (shape.v == 1) return {};
       return fails(ShapeField::v, [](const Shape& s) { return named(s) + " has 1 chunk per rank (v = 1)"; });
   }
+  return {};
 }
 
 // Megatron-LM: p <= N <= m, and a smaller last group has at least p microbatches.
-Verdict check_interleaved(const Shape& shape) noexcept {
+Verdict check_groups(const Shape& shape) noexcept {
   const auto too_few = [](const Shape& s) {
-    return "interleaved needs at least p = " + text(s.p) + " microbatches, one group";
+    return named(s) + " needs at least p = " + text(s.p) + " microbatches, one group";
   };
   const auto remainder = [](const Shape& s) {
-    return "interleaved needs m divisible by the group size " + text(s.group_size()) +
+    return named(s) + " needs m divisible by the group size " + text(s.group_size()) +
            " (default p), or a rest of at " + "least p = " + text(s.p) + "; here the rest is " +
            text(s.m % s.group_size());
   };
   if (shape.p < 2) {
-    return fails(ShapeField::p,
-                 [](const Shape&) { return std::string("interleaved needs at least 2 ranks (p >= 2)"); });
+    return fails(ShapeField::p, [](const Shape& s) { return named(s) + " needs at least 2 ranks (p >= 2)"; });
   }
   if (shape.m < shape.p) return fails(ShapeField::m, too_few);
   const int n = shape.group_size();
@@ -63,14 +65,21 @@ Verdict check_interleaved(const Shape& shape) noexcept {
   return {};
 }
 
-Verdict check_dualpipe(const Shape& shape) noexcept {
-  if (shape.p % 2 != 0) {
-    return fails(ShapeField::p, [](const Shape&) { return std::string("dualpipe needs an even number of ranks"); });
+/// Even numbers of ranks and microbatches, and enough of the latter.
+Verdict check_counts(const Shape& shape) noexcept {
+  const ScheduleFacts& facts = facts_of(shape.kind);
+  if (facts.even && shape.p % 2 != 0) {
+    return fails(ShapeField::p, [](const Shape& s) { return named(s) + " needs an even number of ranks"; });
   }
-  if (shape.m % 2 != 0 || shape.m / 2 < shape.p) {
+  const bool enough = shape.m >= std::int64_t{facts.least_microbatches} * shape.p;
+  if (facts.even && (shape.m % 2 != 0 || !enough)) {
     return fails(ShapeField::m, [](const Shape& s) {
-      return "dualpipe needs an even number of microbatches, at least 2p = " + twice(s.p);
+      return named(s) + " needs an even number of microbatches, at least " + least(s);
     });
+  }
+  if (!enough) {
+    return fails(ShapeField::m,
+                 [](const Shape& s) { return named(s) + " needs at least " + least(s) + " microbatches"; });
   }
   return {};
 }
@@ -82,19 +91,11 @@ Verdict judge(const Shape& shape) noexcept {
   if (shape.v < 1) return fails(ShapeField::v, positive);
   if (shape.group < 0) return fails(ShapeField::group, positive);
   if (const Verdict chunks = check_chunks(shape); chunks.wrong) return chunks;
-  if (shape.group != 0 && shape.kind != ScheduleKind::interleaved) {
+  if (shape.group != 0 && !facts_of(shape.kind).in_groups) {
     return fails(ShapeField::group,
                  [](const Shape& s) { return "only interleaved has a microbatch group size, not " + named(s); });
   }
-  switch (shape.kind) {
-    case ScheduleKind::interleaved: return check_interleaved(shape);
-    case ScheduleKind::dualpipe: return check_dualpipe(shape);
-    case ScheduleKind::dualpipe_v:
-      if (shape.m / 2 >= shape.p) return {};
-      return fails(ShapeField::m,
-                   [](const Shape& s) { return "dualpipe-v needs at least 2p = " + twice(s.p) + " microbatches"; });
-    default: return {};
-  }
+  return facts_of(shape.kind).in_groups ? check_groups(shape) : check_counts(shape);
 }
 
 int& field_of(Shape& shape, ShapeField field) noexcept {

@@ -1,6 +1,12 @@
-// The schedules, one function a file: each writes one rank's op order of a legal shape.
+// What the files of the schedules share: ops, orders that two of them write, their closed forms' arithmetic.
 #pragma once
 
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "rows.hpp"
+#include "shardplan/schedule/closed_form.hpp"
 #include "shardplan/schedule/program.hpp"
 
 namespace shardplan::schedule {
@@ -12,17 +18,6 @@ constexpr Slot BW(int chunk) noexcept { return {OpKind::BW, static_cast<std::uin
 constexpr Slot F_BW(int forward, int backward) noexcept {
   return {OpKind::F_BW, static_cast<std::uint16_t>(forward), static_cast<std::uint16_t>(backward)};
 }
-
-void write_naive(const Shape& shape, int rank, RankWriter& out);
-void write_gpipe(const Shape& shape, int rank, RankWriter& out);
-void write_one_f_one_b(const Shape& shape, int rank, RankWriter& out);
-void write_interleaved(const Shape& shape, int rank, RankWriter& out);
-void write_bfs(const Shape& shape, int rank, RankWriter& out);
-void write_zb_h1(const Shape& shape, int rank, RankWriter& out);
-void write_zb_h2(const Shape& shape, int rank, RankWriter& out);
-void write_zb_v(const Shape& shape, int rank, RankWriter& out);
-void write_dualpipe(const Shape& shape, int rank, RankWriter& out);
-void write_dualpipe_v(const Shape& shape, int rank, RankWriter& out);
 
 /// zb-h1 and zb-h2: `warmup` forwards, then B, W, F in turn, where the W of a microbatch comes `lag` backwards after
 /// its B.
@@ -38,5 +33,22 @@ struct DualLine {
   int far = 1;
 };
 void write_dual_line(const DualLine& line, RankWriter& out);
+
+inline double sum(std::span<const double> values) noexcept {
+  double total = 0;
+  for (const double value : values) total += value;
+  return total;
+}
+/// F, B and W of a microbatch.
+constexpr double all_passes(const UniformTimes& t) noexcept { return t.forward + t.backward + t.weight; }
+/// A forward together with a whole backward.
+inline double pair_time(const UniformTimes& t) noexcept {
+  const double backward = t.backward + t.weight;
+  return std::max(t.forward, backward) + t.alpha * std::min(t.forward, backward);
+}
+/// (v m + p - 1) microbatches of work: 1f1b, gpipe, interleaved.
+inline double ramp_makespan(const Shape& shape, const UniformTimes& t) noexcept {
+  return (static_cast<double>(shape.v) * shape.m + shape.p - 1) * all_passes(t);
+}
 
 }  // namespace shardplan::schedule

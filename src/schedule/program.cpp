@@ -2,12 +2,7 @@
 
 #include <cassert>
 
-#include "table.hpp"
-
 namespace shardplan::schedule {
-
-Placement placement(ScheduleKind kind) noexcept { return row_of(kind).placement; }
-bool splits_backward(ScheduleKind kind) noexcept { return row_of(kind).splits_backward; }
 
 int stage_of(const Shape& shape, int rank, int chunk) noexcept {
   switch (placement(shape.kind)) {
@@ -33,7 +28,7 @@ void write_program(const Shape& shape, Program& program) {
   RankWriter writer(program.repeats);
   for (int rank = 0; rank < shape.p; ++rank) {
     program.first_repeat.push_back(static_cast<std::uint32_t>(program.repeats.size()));
-    row_of(shape.kind).write(shape, rank, writer);
+    facts_of(shape.kind).write(shape, rank, writer);
   }
   program.first_repeat.push_back(static_cast<std::uint32_t>(program.repeats.size()));
   program.repeats.emplace_back();  // so that one past a rank's last entry can be looked at

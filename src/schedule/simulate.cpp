@@ -311,7 +311,7 @@ void run_step(const PipelineSpec& spec, PipelineWorkspace& w, PipelineResult& re
   lay_channels(spec.shape, w);
   start_ranks(w);
   connect(spec, w);
-  if (std::is_same_v<Recorder, NoTimeline> && spec.shape.kind == ScheduleKind::naive) {
+  if (std::is_same_v<Recorder, NoTimeline> && facts_of(spec.shape.kind).one_at_a_time) {
     run_naive(spec.shape.m, w);
   } else {
     run_ranks(spec.alpha, w, recorder);
@@ -348,7 +348,7 @@ Shape with_fewer_rounds(const PipelineSpec& spec) noexcept {
   // Warm-up holds less than 2 p + N v forwards, a round runs N v of them; two rounds are steady.
   constexpr int enough = 6;
   const int group = shape.group_size();
-  if (shape.kind != ScheduleKind::interleaved || shape.m / group <= enough) return shape;
+  if (!facts_of(shape.kind).in_groups || shape.m / group <= enough) return shape;
   const bool whole = std::all_of(spec.activation_bytes.begin(), spec.activation_bytes.end(),
                                  [](double bytes) { return bytes == std::floor(bytes); });
   if (whole) shape.m = enough * group + shape.m % group;

@@ -14,24 +14,20 @@ namespace {
 
 constexpr std::size_t index(int i) noexcept { return static_cast<std::size_t>(i); }
 
-bool has_steady_state(ScheduleKind kind) noexcept {
-  return kind != ScheduleKind::naive && kind != ScheduleKind::gpipe && kind != ScheduleKind::bfs;
-}
+bool has_steady_state(const ScheduleFacts& facts) noexcept { return !facts.one_at_a_time && !facts.in_phases; }
 
 /// Microbatches of a chunk after which the order of ops repeats.
-int order_period(const Shape& shape) noexcept {
-  return shape.kind == ScheduleKind::interleaved ? shape.group_size() : 1;
-}
+int order_period(const Shape& shape) noexcept { return facts_of(shape.kind).in_groups ? shape.group_size() : 1; }
 
 /// More microbatches of a chunk than lie between an op and any other that it waits for: what warm-up runs ahead, the
 /// lag of the weights, and the groups of interleaved chunks.
 int reach(const Shape& shape) noexcept {
-  return 4 * shape.p + (shape.kind == ScheduleKind::interleaved ? 3 * shape.group_size() : 0) + 8;
+  return 4 * shape.p + (facts_of(shape.kind).in_groups ? 3 * shape.group_size() : 0) + 8;
 }
 
 /// A step with so many microbatches through each chunk.
 Shape with_microbatches(Shape shape, int per_chunk) noexcept {
-  shape.m = shape.kind == ScheduleKind::dualpipe ? 2 * per_chunk : per_chunk;
+  shape.m = both_directions(shape.kind) ? 2 * per_chunk : per_chunk;
   return shape;
 }
 
@@ -88,10 +84,10 @@ void extend(const PipelineSpec& spec, PipelineWorkspace& w, double rounds, doubl
     result.makespan = std::max(result.makespan, result.last_end[rank]);
     result.max_span = std::max(result.max_span, result.last_end[rank] - result.first_start[rank]);
   }
-  // An interleaved program grows with the microbatches, and holds in each round what it held in the one before.
+  // A program of groups grows with the microbatches, and holds in each round what it held in the one before.
   const bool whole = std::all_of(spec.activation_bytes.begin(), spec.activation_bytes.end(),
                                  [](double bytes) { return bytes == std::floor(bytes); });
-  if (spec.shape.kind == ScheduleKind::interleaved && whole) {
+  if (facts_of(spec.shape.kind).in_groups && whole) {
     const std::size_t chunks = index(chunks_per_rank(spec.shape));
     const double more = spec.shape.m - w.program.shape.m;
     for (std::size_t i = 0; i < p * chunks; ++i) {
@@ -111,7 +107,7 @@ void extend(const PipelineSpec& spec, PipelineWorkspace& w, double rounds, doubl
 
 bool simulate_steady(const PipelineSpec& spec, PipelineWorkspace& workspace, PipelineResult& result) noexcept {
   const Shape& shape = spec.shape;
-  if (!has_steady_state(shape.kind)) return false;
+  if (!has_steady_state(facts_of(shape.kind))) return false;
   const int full = microbatches_per_chunk(shape);
   const int drain = reach(shape);
   const int order = order_period(shape);

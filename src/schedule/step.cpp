@@ -65,8 +65,8 @@ std::vector<Alternative> legal_alternatives(int p, int m, int chunks, const Rank
   PipelineResult result;
   for (std::size_t i = 0; i < names_of<ScheduleKind>.size(); ++i) {
     const auto kind = static_cast<ScheduleKind>(i);
-    const bool free = kind == ScheduleKind::interleaved || kind == ScheduleKind::bfs;
-    const int v = kind == current ? chunks : free ? std::max(chunks, 2) : placement(kind) == Placement::vee ? 2 : 1;
+    const int fixed = fixed_chunks(kind);
+    const int v = kind == current ? chunks : fixed > 0 ? fixed : std::max(chunks, 2);
     const Shape shape{kind, p, m, v, 0, BackwardOrder::fifo};
     if (!is_legal(shape)) continue;
     const auto stages = static_cast<std::size_t>(shape.virtual_stages());

@@ -19,8 +19,28 @@ void write_lagging_weights(int microbatches, int warmup, int lag, RankWriter& ou
   out.repeat(lag, {W(0)});
 }
 
-void write_zb_h1(const Shape& shape, int rank, RankWriter& out) {
-  write_lagging_weights(shape.m, shape.p - rank, rank, out);
+namespace {
+
+void write(const Shape& shape, int rank, RankWriter& out) { write_lagging_weights(shape.m, shape.p - rank, rank, out); }
+
+std::optional<double> makespan(const Shape& shape, const UniformTimes& t) noexcept {
+  const bool short_weight = t.weight <= t.forward && t.weight <= t.backward;
+  if (!short_weight || shape.m < shape.p) return std::nullopt;
+  return shape.m * all_passes(t) + (shape.p - 1.0) * (t.forward + t.backward - t.weight);
 }
+
+}  // namespace
+
+constinit const ScheduleFacts rows::zb_h1 = {
+    .summary = "weight gradients fill the tail of 1f1b",
+    .needs = "v = 1",
+    .helps = "W fills the drain",
+    .source = "Qi et al. 2023 (2401.10241)",
+    .bubble = {.passes = 3, .always = false},
+    .splits_backward = true,
+    .write = write,
+    .makespan = makespan,
+    .in_flight = [](const Shape& shape, int) noexcept { return std::optional(std::min(shape.m, shape.p)); },
+};
 
 }  // namespace shardplan::schedule

@@ -37,9 +37,7 @@ class ClippedWriter {
   std::array<int, 6> done_{};  ///< F, B, W of each chunk
 };
 
-}  // namespace
-
-void write_zb_v(const Shape& shape, int rank, RankWriter& out) {
+void write(const Shape& shape, int rank, RankWriter& out) {
   const int p = shape.p;
   const int m = std::max(shape.m, 2 * p - 1);  // fewer do not fill the vee
   ClippedWriter vee(shape.m, out);
@@ -53,5 +51,34 @@ void write_zb_v(const Shape& shape, int rank, RankWriter& out) {
   vee.repeat(rank, {W(1)});
   vee.repeat(rank, {W(0)});
 }
+
+std::optional<double> makespan(const Shape& shape, const UniformTimes& t) noexcept {
+  const double p = shape.p;
+  const double m = shape.m;
+  const bool equal = t.forward == t.backward && t.backward == t.weight;
+  if (!equal || m < 2 * p - 1) return std::nullopt;
+  return 2 * m * all_passes(t) + (p - 1) * t.forward;
+}
+
+std::optional<int> in_flight(const Shape& shape, int) noexcept {
+  if (shape.m < 2 * shape.p - 1) return std::nullopt;
+  return 2 * shape.p;
+}
+
+}  // namespace
+
+constinit const ScheduleFacts rows::zb_v = {
+    .summary = "two chunks a rank in a V, split backward",
+    .needs = "v = 2",
+    .helps = "W fills the drain, both ends on stage 0",
+    .source = "Qi et al. 2024 (2405.15362)",
+    .placement = Placement::vee,
+    .chunks = Chunks::two,
+    .bubble = {.passes = 6, .always = false},
+    .splits_backward = true,
+    .write = write,
+    .makespan = makespan,
+    .in_flight = in_flight,
+};
 
 }  // namespace shardplan::schedule

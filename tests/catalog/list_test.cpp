@@ -10,7 +10,7 @@
 #include "shardplan/io/stack_file.hpp"
 #include "shardplan/report/list_text.hpp"
 #include "shardplan/schedule/closed_form.hpp"
-#include "shardplan/schedule/summaries.hpp"
+#include "shardplan/schedule/facts.hpp"
 #include "support/catch.hpp"
 
 using namespace shardplan;
@@ -228,8 +228,18 @@ TEST_CASE("the bubble that each schedule's row promises is the simulated one") {
       CHECK(bubble(ScheduleKind::dualpipe_v, 2) == test::Approx((P - 1) / (3 * M + P - 1)));
     }
   }
-  for (std::size_t i = 0; i < schedule::summaries.size(); ++i) {
-    CHECK(schedule::summaries[i].kind == static_cast<ScheduleKind>(i));
+  CHECK(schedule::bubble_text(ScheduleKind::naive) == "(p-1)/p");
+  CHECK(schedule::bubble_text(ScheduleKind::one_f_one_b) == "(p-1)/(m+p-1)");
+  CHECK(schedule::bubble_text(ScheduleKind::bfs) == "(p-1)/(vm+p-1)");
+  CHECK(schedule::bubble_text(ScheduleKind::dualpipe) == "(p-2)/(3m+p-2)");
+  for (std::size_t i = 0; i < schedule_count; ++i) {  // the form of every row
+    const auto kind = static_cast<ScheduleKind>(i);
+    INFO(name(kind));
+    const int v = schedule::least_chunks(kind) + (schedule::fixed_chunks(kind) == 0 ? 1 : 0);
+    CHECK(schedule::ideal_bubble<double>(kind, 4, 24, v) == test::Approx(ideal_bubble_fraction(kind, 4, 24, v)));
+    CHECK_FALSE(schedule::facts_of(kind).summary.empty());
+    CHECK_FALSE(schedule::facts_of(kind).helps.empty());
+    CHECK_FALSE(schedule::facts_of(kind).source.empty());
   }
 }
 

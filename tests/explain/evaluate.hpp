@@ -1,44 +1,61 @@
 // Evaluates printed formulas with printed symbol values.
 #pragma once
 
-#include <muParser.h>
+#include <muParserDLL.h>
 
 #include <cmath>
+#include <stdexcept>
 #include <string>
 
 #include "shardplan/explain/explanation.hpp"
 
 namespace test {
 
-/// The value that an expression library gives a formula, its symbols as they are printed.
+/// The value that an expression library gives a formula, its symbols as they are printed. What it cannot read throws.
+/// Its C functions: those of C++ take strings of the standard library that it was built with.
 class Evaluator {
  public:
-  Evaluator() {
-    parser_.DefineFun("ceil", [](double x) { return std::ceil(x - 1e-6); });
-    parser_.DefineFun("floor", [](double x) { return std::floor(x); });
-    parser_.DefineFun("round", [](double x) { return std::round(x); });
+  Evaluator() : parser_(mupCreate(muBASETYPE_FLOAT)) {
+    mupDefineFun1(
+        parser_, "ceil", [](double x) { return std::ceil(x - 1e-6); }, 1);
+    mupDefineFun1(
+        parser_, "floor", [](double x) { return std::floor(x); }, 1);
+    mupDefineFun1(
+        parser_, "round", [](double x) { return std::round(x); }, 1);
   }
+  Evaluator(const Evaluator&) = delete;
+  Evaluator& operator=(const Evaluator&) = delete;
+  ~Evaluator() { mupRelease(parser_); }
 
   double operator()(const shardplan::explain::Explanation& explanation) {
-    parser_.ClearVar();
-    parser_.ClearConst();
+    clear();
     for (const shardplan::explain::ExplainedSymbol& symbol : explanation.symbols) {
-      parser_.DefineConst(symbol.symbol, symbol.value);
+      mupDefineConst(parser_, symbol.symbol.c_str(), symbol.value);
     }
-    parser_.SetExpr(explanation.formula);
-    return parser_.Eval();
+    return value_of(explanation.formula);
   }
 
   /// Of a substitution: numbers only.
   double numbers(const std::string& text) {
-    parser_.ClearVar();
-    parser_.ClearConst();
-    parser_.SetExpr(text);
-    return parser_.Eval();
+    clear();
+    return value_of(text);
   }
 
  private:
-  mu::Parser parser_;
+  void clear() {
+    mupErrorReset(parser_);
+    mupClearVar(parser_);
+    mupClearConst(parser_);
+  }
+
+  double value_of(const std::string& text) {
+    mupSetExpr(parser_, text.c_str());
+    const double value = mupEval(parser_);
+    if (mupError(parser_) != 0) throw std::runtime_error(mupGetErrorMsg(parser_));
+    return value;
+  }
+
+  muParserHandle_t parser_;
 };
 
 /// Equal to rounding: whole bytes within one, others to 12 digits.

@@ -1,17 +1,11 @@
 // docs/interview.md answers every section and question, each with a command; the commands print the numbers that a
-// hand derives. docs/physics.md is what the program says of its formulas.
-#include <fmt/format.h>
-
+// hand derives.
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <map>
 #include <sstream>
 
-#include "shardplan/explain/terms.hpp"
 #include "shardplan/explain/topics.hpp"
 #include "support/catch.hpp"
-#include "support/estimated.hpp"
 #include "support/process.hpp"
 
 using namespace shardplan;
@@ -43,8 +37,8 @@ const std::vector<Row> rows = {
     {"4.2", "explain hsdp", {"7.528 GB"}},
     {"5.1", "explain tensor-parallel", {"448 MiB", "2 a block, 4 a layer"}},
     {"5.2", "explain column-parallel", {"rank 1", "rank 2"}},
-    {"6.1", "schedule --schedule 1f1b --pp 4 --microbatches 8", {"live 4", "live 1"}},
-    {"6.1", "schedule --schedule gpipe --pp 4 --microbatches 8", {"live 8"}},
+    {"6.1", "schedule --schedule 1f1b --pp 4 --microbatches 8", {"in flight 4", "in flight 1"}},
+    {"6.1", "schedule --schedule gpipe --pp 4 --microbatches 8", {"in flight 8"}},
     {"6.2", "explain bubble", {"15.8%", "57 exactly", "3.6%"}},
     {"7", "estimate " + a_json, {"TP8+SP PP4 DP4"}},
     {"8.1", "explain lora", {"41,943,040", "0.52%", "167,772,160"}},
@@ -133,66 +127,4 @@ TEST_CASE("what answers a section prints the numbers that a hand derives") {
       CHECK(joined.find(wanted) != std::string::npos);
     }
   }
-}
-
-namespace {
-
-std::string escaped(std::string text) {
-  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
-  return text;
-}
-
-/// Terms of a run, those of one stage, as a table.
-std::string terms_table(const std::string& title, const std::string& json) {
-  const io::ReadRun read = test::read_run(json);
-  REQUIRE(read.ok());
-  EstimateWorkspace workspace;
-  Estimate estimate;
-  shardplan::estimate(read.run, workspace, estimate);
-  const auto terms = explain::terms_of(read.run, workspace, estimate);
-  const std::string stage = fmt::format("@{}", estimate.peak_stage);
-  std::string text = fmt::format("## {}\n\n| address | formula | source |\n| --- | --- | --- |\n", title);
-  for (const explain::Term& term : terms->all()) {
-    const std::size_t at = term.address.find('@');
-    if (term.formula.node() == nullptr || (at != std::string::npos && term.address.substr(at) != stage)) continue;
-    text += fmt::format("| `{}` | `{}` | {} |\n", term.address, escaped(explain::explain_term(*terms, term).formula),
-                        escaped(term.source));
-  }
-  text +=
-      "\nSymbols that are inputs, with this run's values:\n\n| symbol | value | what it is |\n| --- | ---: | --- |\n";
-  for (const explain::Term& term : terms->all()) {
-    const bool is_input = term.address.find_first_of(".@") == std::string::npos;
-    if (!is_input) continue;
-    text += fmt::format("| `{}` | {} | {} |\n", term.address, explain::value_text(term.value, term.unit),
-                        escaped(term.meaning));
-  }
-  return text + "\n";
-}
-
-std::string physics_document() {
-  std::string text =
-      "# Physics\n\nWritten by `tests/explain/interview_test.cpp` from the program's own terms and topics "
-      "(SHARDPLAN_UPDATE=1\n"
-      "rewrites it): the formulas below are those that the code evaluates. First what each number of an estimate is "
-      "made of,\n"
-      "for three runs, then every card of `shardplan explain --all`. Other symbols are terms of the table: `P` of "
-      "`x.trained`, `bytes` of\n`x.call_bytes`, `call` of `x.call`; `P_2` is the second `P` of its formula. "
-      "`--explain` of a\nterm names the address of each.\n\n";
-  text += terms_table("Terms: Llama-3.1-70B, Megatron-LM, TP8 PP4 DP4", test::read_file(source + "/" + a_json));
-  text += terms_table("Terms: Mixtral-8x7B", test::read_file(source + "/configs/runs/mixtral-8x7b-64xh100.json"));
-  text += terms_table("Terms: Llama-3.1-8B, LoRA, FSDP",
-                      test::read_file(source + "/configs/runs/llama-3.1-8b-lora-1x4090.json"));
-  text += "# Topics\n\n";
-  const test::ProcessResult cards = run("explain --all --format markdown");
-  REQUIRE(cards.status == 0);
-  return text + cards.out;
-}
-
-}  // namespace
-
-TEST_CASE("docs/physics.md is what the terms and topics say") {
-  const std::string file = source + "/docs/physics.md";
-  const std::string now = physics_document();
-  if (std::getenv("SHARDPLAN_UPDATE") != nullptr) std::ofstream(file, std::ios::binary) << now;
-  CHECK(test::read_file(file) == now);
 }

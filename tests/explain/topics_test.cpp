@@ -518,7 +518,7 @@ TEST_CASE("flags that change no number of a card are named") {
   CHECK(text_of({"nf4", "--mbs", "4"}).find("a worked example's") != std::string::npos);
 }
 
-TEST_CASE("sections, questions, tools and the notes' terms lead to topics") {
+TEST_CASE("sections, questions, tools and Chinese terms lead to topics") {
   struct Row {
     std::string word;
     std::string first;

@@ -1,4 +1,4 @@
-// Whole pages against tests/report/golden/. SHARDPLAN_UPDATE_GOLDEN=1 writes them anew: look at the difference.
+// Whole pages against tests/report/golden/. scripts/regenerate.sh writes them anew: look at the difference.
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -15,7 +15,7 @@ namespace {
 
 std::string golden(const std::string& file, const std::string& actual) {
   const std::string path = std::string(SHARDPLAN_SOURCE_DIR) + "/tests/report/golden/" + file;
-  if (std::getenv("SHARDPLAN_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << actual;
+  if (std::getenv("SHARDPLAN_UPDATE") != nullptr) std::ofstream(path, std::ios::binary) << actual;
   std::ifstream in(path, std::ios::binary);
   REQUIRE(in.good());
   std::ostringstream text;

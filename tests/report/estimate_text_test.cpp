@@ -161,16 +161,16 @@ TEST_CASE("stages that peak at different moments say so") {
   CHECK_THAT(estimate_text(alike.run, alike.estimate, {}), !test::Contains("peak at:"));
 }
 
-TEST_CASE("buffers have a column where they are a hundredth of the stage, else they are in trans") {
+TEST_CASE("buffers have a column where they are a hundredth of the stage, else they are transient") {
   const test::Example mixed = examples().back();
-  CHECK_THAT(estimate_text(mixed.run, mixed.estimate, {}), test::Contains("  comm  frame  total"));
+  CHECK_THAT(estimate_text(mixed.run, mixed.estimate, {}), test::Contains("  comm  CUDA+NCCL  total"));
   test::Example small = test::pipeline_of_four();
   for (StageEstimate& stage : small.estimate.stages) {
     for (MemoryParts& parts : stage.moments) parts.communication_buffers = test::gib(0.05);
   }
   const std::string text = estimate_text(small.run, small.estimate, {});
   CHECK_THAT(text, !test::Contains("comm"));
-  CHECK_THAT(line_with(text, " *0"), test::Contains("  0.20   2.10  32.52  "));
+  CHECK_THAT(line_with(text, " *0"), test::Contains("  0.20       2.10  32.52  "));
 }
 
 TEST_CASE("experts that are sharded apart have an average, no fraction") {

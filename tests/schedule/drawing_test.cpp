@@ -42,13 +42,13 @@ TEST_CASE("1f1b, drawn") {
   for (auto& line : report::next_lines(drawn.view(), legal_alternatives(4, 8, 1, {}), options)) texts.push_back(line);
   const std::vector<std::string> want = {
       "bubble 27.3% of makespan = (p-1)/(m+p-1) = 3/11 | makespan 33 | in flight 4 3 2 1 | p2p 0",
-      "stage 0 |F0F1F2F3············B0W0F4B1W1F5B2W2F6B3W3F7B4W4··B5W5··B6W6··B7W7| live 4",
+      "stage 0 |F0F1F2F3············B0W0F4B1W1F5B2W2F6B3W3F7B4W4··B5W5··B6W6··B7W7| in flight 4",
       "        |▂▂▄▄▆▆██████████████████████████████████████████▆▆▆▆▆▆▄▄▄▄▄▄▂▂▂▂▂▂|",
-      "stage 1 |··F0F1F2········B0W0F3B1W1F4B2W2F5B3W3F6B4W4F7B5W5··B6W6··B7W7····| live 3",
+      "stage 1 |··F0F1F2········B0W0F3B1W1F4B2W2F5B3W3F6B4W4F7B5W5··B6W6··B7W7····| in flight 3",
       "        |  ▂▂▄▄▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▄▄▄▄▄▄▂▂▂▂▂▂    |",
-      "stage 2 |····F0F1····B0W0F2B1W1F3B2W2F4B3W3F5B4W4F6B5W5F7B6W6··B7W7········| live 2",
+      "stage 2 |····F0F1····B0W0F2B1W1F3B2W2F4B3W3F5B4W4F6B5W5F7B6W6··B7W7········| in flight 2",
       "        |    ▂▂▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▂▂▂▂▂▂        |",
-      "stage 3 |······F0B0W0F1B1W1F2B2W2F3B3W3F4B4W4F5B5W5F6B6W6F7B7W7············| live 1",
+      "stage 3 |······F0B0W0F1B1W1F2B2W2F3B3W3F4B4W4F5B5W5F6B6W6F7B7W7············| in flight 1",
       "        |      ▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂            |",
       "         F forward  B input gradient  W weight gradient  · bubble   bars: activations held (█ = 4)",
       "Next  --schedule zb-h1   bubble 11.1%, makespan 27, in flight 4 4 4 4: W fills the drain",
@@ -63,9 +63,9 @@ TEST_CASE("zb-h1, drawn in ASCII") {
   options.style.ascii = true;
   std::string text = report::render(report::timeline_lines(drawn.view(), options), options.style);
   CHECK_THAT(text, test::StartsWith("bubble 11.1% of makespan | makespan 27 | in flight 4 4 4 4 | p2p 0\n"
-                                    "stage 0 |F0F1F2F3......B0W0F4B1W1F5B2W2F6B3W3F7B4W4B5W5B6W6B7W7| live 4\n"
+                                    "stage 0 |F0F1F2F3......B0W0F4B1W1F5B2W2F6B3W3F7B4W4B5W5B6W6B7W7| in flight 4\n"
                                     "        |112233444444444444444444444444444444444444333322221111|\n"
-                                    "stage 1 |..F0F1F2....B0F3B1W0F4B2W1F5B3W2F6B4W3F7B5W4B6W5B7W6W7| live 4\n"));
+                                    "stage 1 |..F0F1F2....B0F3B1W0F4B2W1F5B3W2F6B4W3F7B5W4B6W5B7W6W7| in flight 4\n"));
   CHECK(std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80U; }));
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("the steady state of a long step is left out and counted") {
   const auto lines = lines_of(report::timeline_lines(drawn.view(), {}));
   CHECK_THAT(lines[1], test::Contains("F0F1F2F3············B0W0F4"));
   CHECK_THAT(lines[1], test::Contains(" x F B ... "));
-  CHECK_THAT(lines[1], test::Contains("B-W-··B-W-| live 4"));
+  CHECK_THAT(lines[1], test::Contains("B-W-··B-W-| in flight 4"));
 }
 
 TEST_CASE("only the answer") {

@@ -1,6 +1,6 @@
 // What the documents show is what the program prints: every fenced block of README.md and docs/ that starts with
 // "$ shardplan ..." is run in the source folder and compared with standard output (with both streams where the line
-// ends in "2>&1"). SHARDPLAN_UPDATE=1 rewrites them. Every run file that they show is read, every command that a
+// ends in "2>&1"). scripts/regenerate.sh rewrites them. Every run file that they show is read, every command that a
 // sentence names is run.
 #include <algorithm>
 #include <cstdlib>

@@ -12,6 +12,7 @@
 #include "shardplan/core/dtype.hpp"
 #include "shardplan/core/model.hpp"
 #include "shardplan/core/names.hpp"
+#include "shardplan/core/schedule_kind.hpp"
 #include "shardplan/core/stack.hpp"
 
 namespace shardplan {
@@ -28,21 +29,6 @@ inline constexpr std::array<std::string_view, 2> names_of<GradSync> = {"every", 
 enum class ContextComm : std::uint8_t { ring, all_gather, a2a };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<ContextComm> = {"ring", "all_gather", "a2a"};
-enum class ScheduleKind : std::uint8_t {
-  naive,
-  gpipe,
-  one_f_one_b,
-  interleaved,
-  bfs,
-  zb_h1,
-  zb_h2,
-  zb_v,
-  dualpipe,
-  dualpipe_v
-};
-template <>
-inline constexpr std::array<std::string_view, 10> names_of<ScheduleKind> = {
-    "naive", "gpipe", "1f1b", "interleaved", "bfs", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"};
 
 /// The axes of the rank grid, for `parallel.order`.
 enum class Axis : std::uint8_t { tensor, context, expert, data, pipeline };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -25,7 +26,10 @@ void share_out(std::size_t threads, std::size_t count, Work&& work) {
   };
   const std::size_t helpers = std::min(threads, count);
   std::vector<std::thread> others;
-  for (std::size_t thread = 1; thread < helpers; ++thread) others.emplace_back(run, thread);
+  try {
+    for (std::size_t thread = 1; thread < helpers; ++thread) others.emplace_back(run, thread);
+  } catch (const std::system_error&) {  // the machine gives no more: those that run share the work
+  }
   run(0);
   for (std::thread& other : others) other.join();
 }

@@ -1,4 +1,4 @@
-// Topics: one card each, with the numbers of a run, or of the notes and papers that made them known.
+// Topics: one card each, with the numbers of a run, or of the papers and examples that made them known.
 #pragma once
 
 #include <memory>
@@ -38,11 +38,11 @@ std::span<const Topic> topics();
 /// By name or alias, case, dashes and spaces ignored; nullptr: there is none.
 const Topic* find_topic(std::string_view word);
 
-/// What a word may mean: the topic of that name, those of a section or question of the notes ("6.2", "section 6",
-/// "Q7"), of a heading in the notes' Chinese, of a section of the list, of a tool. None: the word is unknown.
+/// What a word may mean: the topic of that name, those of a section or question of docs/interview.md ("6.2",
+/// "section 6", "Q7"), of one of its Chinese terms, of a section of the list, of a tool. None: the word is unknown.
 std::vector<const Topic*> find_topics(std::string_view word);
 
-/// Sections and questions of the notes that a topic answers: "6.2", "3.1 Q1".
+/// Sections and questions of docs/interview.md that a topic answers: "6.2", "3.1 Q1".
 std::string places_of(const Topic& topic);
 
 /// What a card is made from.

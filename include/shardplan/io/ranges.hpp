@@ -1,7 +1,6 @@
 // Several values of a field on the command line: "1,2,4,8", "1..8", "64..1024*2", "8..64+8", and mixtures.
 #pragma once
 
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -10,19 +9,9 @@
 #include <vector>
 
 #include "shardplan/core/diagnostic.hpp"
+#include "shardplan/core/number_text.hpp"
 
 namespace shardplan::io {
-
-/// The whole text as a number, finite; nothing where it is anything else.
-template <class Number>
-std::optional<Number> number_of(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(static_cast<double>(value))) {
-    return std::nullopt;
-  }
-  return value;
-}
 
 /// A..B[*K|+K]
 template <class Number>

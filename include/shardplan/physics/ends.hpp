@@ -22,7 +22,7 @@ void adapt_table(const Symbols<N>& v, const LayerOptions& o, MatrixId id, N toke
 
 /// Token and position tables. The token table is cut over the tensor ranks by vocabulary rows (Megatron-LM
 /// VocabParallelEmbedding), the position table is whole on each. Saved: int64 token ids, position ids where the table
-/// is learned, a byte mask where dropout follows (activations.md section 7, measured).
+/// is learned, a byte mask where dropout follows (measured: tests/evidence/autograd_bytes.jsonl).
 template <class N>
 void embedding_operators(const Symbols<N>& v, const LayerOptions& o, const Model& model, bool trains,
                          OperatorList<N>& list) {
@@ -88,8 +88,8 @@ void final_norm_operators(const Symbols<N>& v, const LayerOptions& o, const Mode
   list.operators.add(hidden_norm("final_norm", v, o, true, false, true));
 }
 
-/// The loss as the head's backward needs it. Bytes per logit of this rank; the measured table is activations.md
-/// section 7 and memory.md section 5.
+/// The loss as the head's backward needs it. Bytes per logit of this rank, measured:
+/// tests/evidence/autograd_bytes.jsonl and autograd_peaks.jsonl.
 struct LossBytes {
   double saved_per_logit = 4;        ///< kept from forward to backward
   double saved_per_token = 8;        ///< labels and masks
@@ -128,8 +128,8 @@ struct HeadPeaks {
   N weight_gradient{};  ///< made there too, or a placeholder of its size where it is accumulated by the product
 };
 
-/// T tokens, V/t columns, n chunks (activations.md section 7, measured; Megatron-Core tensor_parallel/layers.py for the
-/// gathered input and the scattered gradient of sequence parallelism):
+/// T tokens, V/t columns, n chunks (measured: tests/evidence/autograd_peaks.jsonl; Megatron-Core
+/// tensor_parallel/layers.py for the gathered input and the scattered gradient of sequence parallelism):
 ///   loss:    peak_per_logit TV/(nt); in chunks also the input's gradient 2Th, and 2Vh/t where it is made in forward.
 ///   product: gradient_per_logit TV/(nt) + 2Th, in chunks + 2Th/n, with sequence parallelism + 2Th + 2Th/t.
 template <class N>
@@ -188,7 +188,7 @@ void head_operators(const Symbols<N>& v, const LayerOptions& o, const Model& mod
   head.bias = model.head_bias;
   plain.autocast_copies = o.autocast_copies;
   Operator<N> op = linear(v, plain, head, {{MatrixId::lm_head, v.V, v.t}});
-  if (!head_trains) op.saved = op.saved + v.w * head.input_tokens * width;  // contract: the input counts either way
+  if (!head_trains) op.saved = op.saved + v.w * head.input_tokens * width;  // a frozen head's input counts all the same
   if (weight_is_embedding) {
     op.parameters = op.biases;
   }

@@ -14,7 +14,7 @@
 
 namespace shardplan {
 
-/// The moments of a step at which memory can peak (contract section 5, memory.md section 2).
+/// The moments of a step at which memory can peak (docs/output.md).
 enum class Moment : std::uint8_t { loss, backward, backward_end, optimizer_step, initialisation };
 template <>
 inline constexpr std::array<std::string_view, 5> names_of<Moment> = {"loss", "backward", "backward_end",

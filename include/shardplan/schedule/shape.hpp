@@ -8,18 +8,12 @@
 #include <string_view>
 
 #include "shardplan/core/names.hpp"
-#include "shardplan/core/run.hpp"
+#include "shardplan/schedule/facts.hpp"
 
 namespace shardplan::schedule {
 
 /// Order of gpipe's and bfs' backward passes: as the microbatches came, or the reverse (autograd's own).
 enum class BackwardOrder : std::uint8_t { fifo, lifo };
-
-/// Where the virtual stages lie.
-///   loop: rank r holds r, r + p, r + 2p, ... (one chunk: the plain pipeline).
-///   vee: rank r holds r and 2p - 1 - r; the turn is on the last rank, both ends are on rank 0.
-///   bidirectional: rank r holds r and p - 1 - r, twice the parameters; half of the microbatches run each way.
-enum class Placement : std::uint8_t { loop, vee, bidirectional };
 
 struct Shape {
   ScheduleKind kind = ScheduleKind::one_f_one_b;
@@ -35,23 +29,24 @@ struct Shape {
   int virtual_stages() const noexcept { return p * v; }
 };
 
-Placement placement(ScheduleKind kind) noexcept;
+inline Placement placement(ScheduleKind kind) noexcept { return facts_of(kind).placement; }
+inline bool both_directions(ScheduleKind kind) noexcept { return placement(kind) == Placement::bidirectional; }
 
-/// Chunks that a rank executes: v, and 2 for dualpipe (whose v is 1).
-constexpr int chunks_per_rank(ScheduleKind kind, int v) noexcept { return kind == ScheduleKind::dualpipe ? 2 : v; }
-constexpr int chunks_per_rank(const Shape& shape) noexcept { return chunks_per_rank(shape.kind, shape.v); }
+/// Chunks that a rank executes: v, and 2 where microbatches run both ways (there v is 1).
+inline int chunks_per_rank(ScheduleKind kind, int v) noexcept { return both_directions(kind) ? 2 : v; }
+inline int chunks_per_rank(const Shape& shape) noexcept { return chunks_per_rank(shape.kind, shape.v); }
 
-/// Microbatches that pass through one chunk of a rank: m, and m / 2 for dualpipe.
-constexpr int microbatches_per_chunk(const Shape& shape) noexcept {
-  return shape.kind == ScheduleKind::dualpipe ? shape.m / 2 : shape.m;
+/// Microbatches that pass through one chunk of a rank: m, and m / 2 where half of them run each way.
+inline int microbatches_per_chunk(const Shape& shape) noexcept {
+  return both_directions(shape.kind) ? shape.m / 2 : shape.m;
 }
 
-/// The number of the n-th microbatch that a chunk runs forward, and backward. Dualpipe's second half of the
+/// The number of the n-th microbatch that a chunk runs forward, and backward. Of both directions the second half of the
 /// microbatches runs through chunk 1.
-constexpr int forward_microbatch(const Shape& shape, int chunk, int n) noexcept {
-  return shape.kind == ScheduleKind::dualpipe && chunk == 1 ? shape.m / 2 + n : n;
+inline int forward_microbatch(const Shape& shape, int chunk, int n) noexcept {
+  return both_directions(shape.kind) && chunk == 1 ? shape.m / 2 + n : n;
 }
-constexpr int backward_microbatch(const Shape& shape, int chunk, int n) noexcept {
+inline int backward_microbatch(const Shape& shape, int chunk, int n) noexcept {
   return shape.backward == BackwardOrder::lifo ? microbatches_per_chunk(shape) - 1 - n
                                                : forward_microbatch(shape, chunk, n);
 }
@@ -60,7 +55,7 @@ constexpr int backward_microbatch(const Shape& shape, int chunk, int n) noexcept
 int stage_of(const Shape& shape, int rank, int chunk) noexcept;
 
 /// Whether B and W are separate ops, so that activations live until W.
-bool splits_backward(ScheduleKind kind) noexcept;
+inline bool splits_backward(ScheduleKind kind) noexcept { return facts_of(kind).splits_backward; }
 
 }  // namespace shardplan::schedule
 

@@ -136,11 +136,15 @@ void logits(Card& c) {
   c.title("what the loss holds at its largest moment");
   c.collected(peak, "B", gib(peak.value()));
   c.note(fmt::format("loss {}", name(run.training.loss)));
-  const auto other = [&](LossKind loss) { return gib(loss_bytes(loss, 1, 2, false).peak_per_logit * logits); };
-  c.remark("losses", fmt::format("hf 12 B a logit {} | logits16 6: {} | megatron 6: {} | te 2: {} | compiled 2: {} | "
-                                 "liger fuses head and loss: a chunk's, and 2Vh if the head trains",
-                                 other(LossKind::hf), other(LossKind::logits16), other(LossKind::megatron),
-                                 other(LossKind::te), other(LossKind::compiled)));
+  const auto other = [&](LossKind loss, std::string_view unit = {}) {
+    const double bytes = loss_bytes(loss, 1, 2, false).peak_per_logit;
+    return fmt::format("{} {:.0f}{} {}", name(loss), bytes, unit, gib(bytes * logits));
+  };
+  c.remark("losses",
+           fmt::format("{} | {} | {} | {} | {} | "
+                       "liger fuses head and loss: a chunk's, and 2Vh if the head trains",
+                       other(LossKind::hf, " B a logit"), other(LossKind::logits16, ":"),
+                       other(LossKind::megatron, ":"), other(LossKind::te, ":"), other(LossKind::compiled, ":")));
   c.beware(
       "on top of activations, on the last stage only; the peak of small models with large vocabularies. Keeping the "
       "logits in the loop adds 4 bytes each at every later moment");

@@ -23,28 +23,11 @@ std::string ideal(ScheduleKind kind, double p, double m, double v) {
   return percent(schedule::ideal_bubble_fraction(kind, static_cast<int>(p), static_cast<int>(m), static_cast<int>(v)));
 }
 
-/// Idle share of a schedule with equal stages and F = B = W, where m is large enough for a closed form
-/// (schedule::uniform_makespan).
-struct IdealBubble {
-  Sym share;
-  std::string_view formula;
-  double work = 0;  ///< the share is (p - 1)/(work m + p - 1); 0: it has another form
-};
-
-IdealBubble ideal_bubble(ScheduleKind kind, Sym p, Sym m, Sym v) {
-  switch (kind) {
-    case ScheduleKind::naive: return {(p - 1.0) / p, "(p-1)/p"};
-    case ScheduleKind::interleaved:
-    case ScheduleKind::bfs: return {(p - 1.0) / (v * m + p - 1.0), "(p-1)/(vm+p-1)", v.value()};
-    case ScheduleKind::zb_h1:
-    case ScheduleKind::zb_h2: return {(p - 1.0) / (3.0 * m + p - 1.0), "(p-1)/(3m+p-1)", 3};
-    case ScheduleKind::zb_v: return {(p - 1.0) / (6.0 * m + p - 1.0), "(p-1)/(6m+p-1)", 6};
-    case ScheduleKind::dualpipe:  // 1.5p + (p + 1) + 3 + 3 (m - p/2 - 2) against 3m
-      return {(p - 2.0) / (3.0 * m + p - 2.0), "(p-2)/(3m+p-2)"};
-    case ScheduleKind::dualpipe_v:  // 3p + (2p + 1) + 3 + 3 (2m - p - 2) against 6m
-      return {(p - 1.0) / (3.0 * m + p - 1.0), "(p-1)/(3m+p-1)", 3};
-    default: return {(p - 1.0) / (v * m + p - 1.0), "(p-1)/(vm+p-1)", v.value()};
-  }
+/// Of the form (p - 1)/(work m + p - 1) the work; 0: the bubble has another form.
+double work_of(ScheduleKind kind, Sym v) {
+  const schedule::ScheduleFacts& facts = schedule::facts_of(kind);
+  if (facts.one_at_a_time || facts.bubble.less != 1) return 0;
+  return facts.bubble.passes > 0 ? facts.bubble.passes : v.value();
 }
 
 /// The run's chunks a rank; of one that has none, a number that its layers divide into.
@@ -91,9 +74,10 @@ void bubble(Card& c) {
   if (kind == ScheduleKind::dualpipe) {
     c.expect(std::fmod(p.value(), 2) == 0, "p", "DualPipe has an even number of stages", "2, 4, 8");
   }
-  const IdealBubble its = ideal_bubble(kind, p, m, v);
+  const Sym share = schedule::ideal_bubble(kind, p, m, v);
+  const double work = work_of(kind, v);
   c.title("idle share of the step with equal stages");
-  c.result(its.share, "fraction", percent(its.share.value(), 2), std::string(its.formula));
+  c.result(share, "fraction", percent(share.value(), 2), schedule::bubble_text(kind, true));
   c.note(plain_kind && v.value() == 1 ? "1f1b, gpipe; interleaved: vm for m"
          : plain_kind                 ? "interleaved"
                                       : std::string(name(kind)));
@@ -109,28 +93,26 @@ void bubble(Card& c) {
                          (e.stages.front().forward_s + e.stages.front().backward_s) * 1e3,
                          percent(e.time.bubble_s / e.time.step_s)));
   }
-  if (its.work > 0) {
-    const auto at = [&](double mm) { return percent((pp - 1) / (its.work * mm + pp - 1)); };
-    const double least = 19 * (pp - 1) / its.work;
+  if (work > 0) {
+    const auto at = [&](double mm) { return percent((pp - 1) / (work * mm + pp - 1)); };
+    const double least = 19 * (pp - 1) / work;
     c.remark("m for 5%", fmt::format("m >= 19 (p-1){} = {}; m = 4p = {:.0f} gives {}, m = 20p = {:.0f} gives {}",
-                                     its.work == 1 ? "" : fmt::format("/{}", number(its.work)),
-                                     its.work == 1 ? fmt::format("{} exactly", number(least))
-                                                   : fmt::format("{:.1f}, so {}", least, number(std::ceil(least))),
+                                     work == 1 ? "" : fmt::format("/{}", number(work)),
+                                     work == 1 ? fmt::format("{} exactly", number(least))
+                                               : fmt::format("{:.1f}, so {}", least, number(std::ceil(least))),
                                      4 * pp, at(4 * pp), 20 * pp, at(20 * pp)));
   }
   const auto plain = [&](double mm) { return percent((pp - 1) / (mm + pp - 1)); };
   const double half = std::max(1.0, std::floor(m.value() / 2));
-  c.remark("more D", fmt::format("at one global batch leaves fewer microbatches: twice D is m = {}{} {}", number(half),
-                                 its.work > 0 ? "," : ", under 1F1B",
-                                 percent((pp - 1) / (std::max(1.0, its.work) * half + pp - 1))));
+  c.remark("more D",
+           fmt::format("at one global batch leaves fewer microbatches: twice D is m = {}{} {}", number(half),
+                       work > 0 ? "," : ", under 1F1B", percent((pp - 1) / (std::max(1.0, work) * half + pp - 1))));
   c.beware(fmt::format(
       "some divide by ideal time, (p-1)/m: at m = 4 {} becomes {}. 1F1B has GPipe's bubble, not less: it saves "
       "memory (in flight min(m, p-i), not m)",
       plain(4), percent((pp - 1) / 4, 0)));
   c.source("Narayanan et al. 2021 (2104.04473) section 2.2; Huang et al. 2018 (1811.06965)");
-  if (kind == ScheduleKind::zb_h1 || kind == ScheduleKind::zb_h2) c.source("Qi et al. 2023 (2401.10241)");
-  if (kind == ScheduleKind::zb_v) c.source("Qi et al. 2024 (2405.15362)");
-  if (kind == ScheduleKind::dualpipe || kind == ScheduleKind::dualpipe_v) c.source("DeepSeek-V3 2024 (2412.19437)");
+  if (schedule::facts_of(kind).bubble.passes > 0) c.source(std::string(schedule::facts_of(kind).source));
   c.next(piped && c.stated() ? "shardplan schedule RUN.json"
                              : "shardplan schedule --schedule 1f1b --pp 4 --microbatches 8");
 }

@@ -1,4 +1,4 @@
-// Words that people know a topic by: the notes' sections, questions and headings, tools, general terms.
+// Words that people know a topic by: sections, questions and Chinese terms of docs/interview.md, tools, general terms.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ struct Subject {
   std::string_view topics;
 };
 
-/// Sections and questions of the notes, each one word.
+/// Sections and questions of docs/interview.md, each one word.
 inline constexpr std::array places = std::to_array<Subject>({
     {"1", "model-states activations checkpointing logits transients reserved"},
     {"1.1", "model-states logits transients reserved"},
@@ -64,7 +64,7 @@ inline constexpr std::array places = std::to_array<Subject>({
     {"Q15", "mfu throughput peak-flops"},
 });
 
-/// General words, tools, and the headings and terms of the notes in Chinese.
+/// General words, tools, and the Chinese headings and terms of docs/interview.md.
 inline constexpr std::array subjects = std::to_array<Subject>({
     {"memory 显存 显存分析 训练显存分析 显存组成 训练显存",
      "model-states activations checkpointing logits transients reserved offload"},
