@@ -207,6 +207,9 @@ class StageMemory {
     add_head(r);
     r.root_gradient = number("root_gradient", "memory.transient.root_gradient", "unsharded gradient of the head",
                              n.root_gradient, "PyTorch FSDP, root unit");
+    r.gradients_apart =
+        number("half_gradients", "memory.transient.gradients_apart", "gradients in the weights' type, of a microbatch",
+               n.gradients_apart, "nanotron optim/gradient_accumulator.py: added to fp32 once backward has ended");
     r.placeholders = number("placeholders", "memory.transient.placeholders", "cached placeholder gradients",
                             n.placeholders, "Transformer Engine, get_dummy_wgrad");
     r.kept_logits = number("kept_logits", "memory.transient.kept_logits", "logits that the loop holds", n.kept_logits,

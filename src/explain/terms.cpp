@@ -164,8 +164,8 @@ Sym Terms::symbol_of(std::string_view name, const Term& term) {
   key += term.address;
   const auto known = symbols_.find(key);
   if (known != symbols_.end()) return known->second;
-  const Sym made = expressions_.kept_symbol(
-      {std::string(name), term.meaning, term.unit, term.address, term.source, term.value});
+  const Sym made =
+      expressions_.kept_symbol({std::string(name), term.meaning, term.unit, term.address, term.source, term.value});
   symbols_.emplace(std::move(key), made);
   return made;
 }

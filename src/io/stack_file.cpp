@@ -62,6 +62,7 @@ void read_memory(ObjectReader& reader, StackMemory& memory) {
   set(reader.boolean("attention_copy_for_a2a"), memory.attention_copy_for_a2a);
   set(reader.boolean("fused_loss_keeps_log_probs"), memory.fused_loss_keeps_log_probs);
   set(reader.boolean("two_logits_at_loss"), memory.two_logits_at_loss);
+  set(reader.boolean("loss_keeps_cast"), memory.loss_keeps_cast);
   set(reader.boolean("fused_qkv_adapters"), memory.fused_qkv_adapters);
   set(reader.number("reserved_factor", {std::nullopt, 1, 2}), memory.reserved_factor);
   set(reader.boolean("logits_fragmentation"), memory.logits_fragmentation);

@@ -78,13 +78,18 @@ Buffers buffers_of(const Run& run, const EstimateWorkspace& w, const Stage& stag
   if (w.rule.narrow_parameter_bytes == 0) {
     buffers.cached = narrow_copy_bytes(run) * (stage.weights.dense.narrow + stage.weights.expert.narrow);
   }
-  const bool buckets = framework.copies_gradient_buckets && parallel.dense_replicas() > 1 && w.rule.keeps_gradients;
+  // Gradients that a backward pass makes beside their fp32 sums are in the weights' type.
+  if (framework.gradients_apart) buffers.gradients_apart = w.rule.parameter_bytes * stage.weights.trained();
+  const bool buckets = framework.copies_gradient_buckets && parallel.dense_replicas() > 1 && parallel.zero_stage == 0 &&
+                       w.rule.keeps_gradients;
   if (buckets && !memory.gradient_bucket_views) {
     // DistributedDataParallel reduces copies of the gradients, in buckets that live as long as the model.
     const Weights& weights = stage.weights.dense;
     const bool one_layer = w.optimizer->form == StateForm::block_coordinate && trains;
-    const double trained = one_layer ? stage.largest_layer : weights.trained;
-    buffers.lasting = w.rule.gradient_bytes * trained + w.rule.adapter_gradient_bytes * weights.adapters;
+    const double all = framework.gradients_apart ? stage.weights.trained() : weights.trained;
+    const double trained = one_layer ? stage.largest_layer : all;
+    const double width_of_bucket = framework.gradients_apart ? w.rule.parameter_bytes : w.rule.gradient_bytes;
+    buffers.lasting = width_of_bucket * trained + w.rule.adapter_gradient_bytes * weights.adapters;
     buffers.collectives += buffers.lasting;
     buffers.at_loss += buffers.lasting;
   }

@@ -282,6 +282,7 @@ RankMemory rank_memory(const Run& run, const EstimateWorkspace& w, int rank,
     bytes.head_gradient = ends.head_gradient;
   }
   bytes.root_gradient = out.buffers.root_gradient;
+  bytes.gradients_apart = out.buffers.gradients_apart;
   bytes.placeholders = dummy_gradients(run, stage);
   if (training.keep_logits) bytes.kept_logits = 4.0 * w.ends.logits;
   bytes.step = step_transient(run, w, stage);

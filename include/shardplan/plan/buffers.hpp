@@ -12,6 +12,7 @@ struct Buffers {
   double gathered_at_loss = 0;  ///< of `gathered`, what is there when the loss is computed
   double at_loss = 0;           ///< of `collectives`
   double lasting = 0;           ///< of `collectives`, what lives as long as the model
+  double gradients_apart = 0;   ///< of a whole microbatch, in the weights' type, once its backward pass has ended
   double cached = 0;            ///< narrow copies of weights, from the first microbatch on
   double root_gradient = 0;     ///< unsharded gradient of the head, alive from the loss on
 };
