@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/physics/measured.hpp"
 #include "shardplan/physics/timing_parts.hpp"
 
@@ -43,7 +44,7 @@ Sym Rates::stack(std::string_view symbol, std::string_view meaning, double value
   if (value == 1) return Sym(1.0);
   const Stack& stack = b_.run.training.stack;
   const std::string whose =
-      stack.name.empty() ? fmt::format("framework-{}", name(b_.run.training.framework)) : stack.name;
+      std::string(stack.name.empty() ? facts_of(b_.run.training.framework).default_stack : stack.name);
   return b_.terms.input(
       symbol, meaning, value,
       fmt::format("stack {}: timing.{} (configs/stacks; configs/timing/constants.json)", whose, field), unit);

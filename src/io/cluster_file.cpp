@@ -9,6 +9,7 @@
 #include "object_reader.hpp"
 #include "shardplan/core/bytes.hpp"
 #include "shardplan/io/gpu_file.hpp"
+#include "shardplan/plan/step_rules.hpp"
 
 namespace shardplan::io {
 namespace {
@@ -19,8 +20,6 @@ constexpr double tib = 1024.0 * gib;
 constexpr int nvl72 = 72;
 /// 400 Gb/s per GPU, the usual NIC of nodes since 2022.
 constexpr double usual_nic = 50e9;
-/// Of a two-socket server; CPU Adam is bound by it.
-constexpr double host_memory_bandwidth = 200e9;
 
 const NumberRange gb_s = {0, std::nullopt, 1e6};
 const NumberRange latency = {std::nullopt, 0, 1e6};
@@ -82,7 +81,7 @@ void read_inter_node(ObjectReader& reader, Cluster& cluster) {
 
 void read_host(ObjectReader& reader, Cluster& cluster) {
   Host& host = cluster.host;
-  host.memory_bandwidth = host_memory_bandwidth;
+  host.memory_bandwidth = step_constants::host_memory_bandwidth;
   host.pcie_bandwidth = cluster.gpu.pcie_bandwidth;
   reader.object("host", "Of a node.", [&](ObjectReader& fields) {
     host.memory_bytes = fields.number("memory_gib", size, "host memory").value_or(0) * gib;
