@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "describe.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/plan/saturate.hpp"
 
 namespace shardplan::plan {
