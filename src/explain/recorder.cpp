@@ -8,6 +8,7 @@
 
 #include "degrees.hpp"
 #include "shardplan/explain/named_symbols.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 
 namespace shardplan::explain {
 
@@ -39,7 +40,7 @@ Sym Recorder::stack(const InputName& name, double value) const {
   if (value == 1) return Sym(1.0);
   const Stack& stack = run_->training.stack;
   const std::string whose =
-      stack.name.empty() ? fmt::format("framework-{}", shardplan::name(run_->training.framework)) : stack.name;
+      std::string(stack.name.empty() ? facts_of(run_->training.framework).default_stack : stack.name);
   const bool of_memory = name.field.substr(0, 7) == "memory.";
   return named(name, value,
                of_memory ? fmt::format("stack {}: {} (configs/stacks; docs/catalog.md)", whose, name.field)

@@ -25,6 +25,7 @@ constexpr std::array memory_rows = std::to_array<StackMember>({
     {"embedding_states_fp32", boolean<&Stack::memory, &StackMemory::embedding_states_fp32>()},
     {"attention_copy_for_a2a", boolean<&Stack::memory, &StackMemory::attention_copy_for_a2a>()},
     {"fused_loss_keeps_log_probs", boolean<&Stack::memory, &StackMemory::fused_loss_keeps_log_probs>()},
+    {"loss_keeps_cast", boolean<&Stack::memory, &StackMemory::loss_keeps_cast>()},
     {"two_logits_at_loss", boolean<&Stack::memory, &StackMemory::two_logits_at_loss>()},
     {"fused_qkv_adapters", boolean<&Stack::memory, &StackMemory::fused_qkv_adapters>()},
     {"reserved_factor", number<&Stack::memory, &StackMemory::reserved_factor>({std::nullopt, 1, 2})},

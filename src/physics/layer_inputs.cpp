@@ -150,6 +150,7 @@ LossBytes loss_bytes_for(const Run& run) noexcept {
   if (training.loss == LossKind::logits16 && training.stack.memory.two_logits_at_loss) {
     loss.peak_per_logit = quantized_stream_is_fp32(run) ? 8.0 : 4.0;
   }
+  if (training.loss == LossKind::megatron && training.stack.memory.loss_keeps_cast) loss.peak_per_logit += 4;
   return loss;
 }
 

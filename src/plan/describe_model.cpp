@@ -159,6 +159,12 @@ Words describe_model_split(Rule rule, const Subject& subject) {
         if (facts.kv_heads[i] % parallel.tensor != 0 && parallel.tensor % facts.kv_heads[i] != 0)
           odd = facts.kv_heads[i];
       }
+      if (odd == 0) {
+        return {fmt::format("{} does not divide num_key_value_heads {}, and {} does not repeat KV heads",
+                            parallel.tensor, facts.kv_heads[0], name(run.training.framework)),
+                {set(Field::tensor, std::to_string(std::gcd(facts.kv_heads[0], std::int64_t{parallel.tensor}))),
+                 set(Field::framework, R"("megatron")", "repeats them")}};
+      }
       return {fmt::format("{} neither divides num_key_value_heads {} nor is a multiple of it{}", parallel.tensor, odd,
                           tensor_choices(subject))};
     }

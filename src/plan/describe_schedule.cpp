@@ -85,6 +85,7 @@ std::string microbatch_rule(const Run& run) {
     return fmt::format("{}at least {} x pipeline = {}", facts.even ? "an even number, " : "", facts.least_microbatches,
                        facts.least_microbatches * std::int64_t{p});
   }
+  if (run.parallel.schedule == ScheduleKind::one_f_one_b) return fmt::format("at least pipeline - 1 = {}", p - 1);
   return facts_of(run.training.framework).pipeline.interleaves_in_rounds
              ? fmt::format("at least pipeline {}, cut into equal rounds", p)
              : fmt::format("a multiple of pipeline {}", p);
@@ -97,7 +98,7 @@ bool microbatches_fit(const Run& run, std::int64_t microbatches) {
     const int group = interleaved_group(run.training.framework, shape.p, microbatches);
     shape.group = group == shape.p ? 0 : group;
   }
-  return schedule::is_legal(shape);
+  return schedule::is_legal(shape) && facts_of(run.training.framework).fills(shape.kind, shape.p, microbatches);
 }
 
 Words describe_microbatches(const Run& run) {
@@ -135,7 +136,8 @@ Words describe_schedule(Rule rule, const Subject& subject) {
       return {fmt::format("{} needs pipeline >= 2, it is {}", parallel.virtual_pipeline, parallel.pipeline),
               {set(Field::virtual_pipeline, "1"), set(Field::virtual_pipeline, "1", Field::schedule, R"("1f1b")")}};
     case Rule::virtual_framework:
-      return {fmt::format("{}: DeepSpeed's pipeline engine has no virtual stages", parallel.virtual_pipeline),
+      return {fmt::format("{}: {}'s pipeline engine has no virtual stages", parallel.virtual_pipeline,
+                          facts_of(training.framework).title),
               {set(Field::virtual_pipeline, "1"), set(Field::framework, R"("megatron")")}};
     case Rule::schedule_framework:
       return {fmt::format("\"{}\": {} does not have it", name(parallel.schedule), name(training.framework)),

@@ -55,6 +55,18 @@ std::string context_choices(const Subject& subject) {
   return legal.empty() ? std::string() : fmt::format("context may be {}", join(legal));
 }
 
+Words describe_context(const Run& run) {
+  const FrameworkFacts& facts = facts_of(run.training.framework);
+  const Parallel& parallel = run.parallel;
+  Words words{fmt::format("\"{}\" with context {}: {}'s {}", name(parallel.context_comm), parallel.context, facts.title,
+                          facts.context_words)};
+  for (std::size_t i = 0; i < names_of<ContextComm>.size(); ++i) {
+    const auto comm = static_cast<ContextComm>(i);
+    if (facts.context.has(comm)) words.ways.push_back(set(Field::context_comm, fmt::format("\"{}\"", name(comm))));
+  }
+  return words;
+}
+
 }  // namespace
 
 Words describe_sharding(Rule rule, const Subject& subject) {
@@ -75,6 +87,11 @@ Words describe_sharding(Rule rule, const Subject& subject) {
                           "add up over the microbatches",
                           parallel.zero_stage, parallel.pipeline),
               {set(Field::zero_stage, "1"), set(Field::pipeline, "1")}};
+    case Rule::zero_context:
+      return {fmt::format("{} with context {}: {} shards over data alone and then reduces no gradients over context "
+                          "ranks",
+                          parallel.zero_stage, parallel.context, framework),
+              {set(Field::zero_stage, "0"), set(Field::context, "1"), set(Field::framework, R"("megatron")")}};
     case Rule::grad_sync_zero:
       return {
           fmt::format("\"last\": DeepSpeed's zero_stage {} partitions gradients, so it reduces them every microbatch",
@@ -93,10 +110,7 @@ Words describe_sharding(Rule rule, const Subject& subject) {
       return {fmt::format("{} does not divide data {} x context {} = {} ({} do)", parallel.shard_group, parallel.data,
                           parallel.context, replicas, join(divisors_near(replicas, parallel.shard_group)))};
     }
-    case Rule::context_framework:
-      return {fmt::format("\"{}\" with context {}: DeepSpeed's sequence parallelism is all-to-all (Ulysses)",
-                          name(parallel.context_comm), parallel.context),
-              {set(Field::context_comm, R"("a2a")")}};
+    case Rule::context_framework: return describe_context(run);
     case Rule::context_heads:
       return {fmt::format("{}: all-to-all splits the heads over tensor {} x context {} = {}, which does not divide "
                           "num_attention_heads {}",

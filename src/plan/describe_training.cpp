@@ -96,6 +96,11 @@ Words describe_recompute(Rule rule, const Subject& subject) {
         return {fmt::format("\"ops\" is torchtitan's, but the framework is {}", framework),
                 say("none, selective, full, full:N, every:K or {\"modules\": [...]}")};
       }
+      if (recompute.mode != RecomputeMode::modules) {
+        return {fmt::format("{} recomputes whole layers, every one or none", framework),
+                {set(Field::recompute, R"("full")"), set(Field::recompute, R"("none")"),
+                 set(Field::framework, R"("megatron")", "recomputes parts")}};
+      }
       return {fmt::format("{{\"modules\": ...}} is Megatron-Core's, but the framework is {}", framework),
               say("none, selective, full, full:N or every:K")};
     case Rule::recompute_modules: return describe_modules(subject);
@@ -133,6 +138,9 @@ Words describe_training(Rule rule, const Subject& subject) {
           fmt::format("\"{}\" needs a Blackwell GPU (compute capability 10.0), {} has {}.{}", name(training.fp8_recipe),
                       run.cluster.gpu.name, run.cluster.gpu.major, run.cluster.gpu.minor),
           say("delayed, current, tensorwise, rowwise or blockwise")};
+    case Rule::peft_framework:
+      return {fmt::format("{} trains no adapters", facts_of(training.framework).title),
+              {set(Field::peft, "null"), set(Field::framework, R"("fsdp")"), set(Field::framework, R"("megatron")")}};
     case Rule::peft_quant:
       return {"\"none\": qlora trains adapters over a quantised base",
               {set(Field::peft_quant, R"("nf4")", "int8, gptq4"), set(Field::peft_method, R"("lora")")}};

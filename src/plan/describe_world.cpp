@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "describe.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/plan/saturate.hpp"
 
 namespace shardplan::plan {
@@ -61,6 +62,12 @@ Words describe_world(Rule rule, const Subject& subject) {
       return {fmt::format("{} is above one node and not a multiple of gpus_per_node {}", run.num_gpus, node),
               say(nearest_multiples(run.num_gpus, node, most_gpus))};
     case Rule::framework_degrees:
+      if (!facts_of(run.training.framework).data_only) {
+        return {fmt::format("\"{}\" keeps whole experts on every rank, but expert is {} and expert_tensor {}",
+                            name(run.training.framework), parallel.expert, parallel.expert_tensor),
+                {set(Field::expert, "1", Field::expert_tensor, "1"),
+                 set(Field::framework, R"("megatron")", "splits experts too")}};
+      }
       return {fmt::format("\"{}\" splits the batch only, but {}", name(run.training.framework),
                           degrees_above_one(parallel)),
               {set(Field::framework, R"("megatron")", "splits tensors, stages, sequences and experts"),

@@ -25,7 +25,10 @@ void check_world(const RuleInputs& layout, RuleSet& broken) noexcept {
   }
   const bool splits_more = layout.tensor > 1 || layout.pipeline > 1 || layout.context > 1 || layout.expert > 1;
   const FrameworkFacts& framework = facts_of(layout.framework);
-  if (framework.data_only && splits_more) add(broken, Rule::framework_degrees);
+  const bool splits_experts = layout.expert > 1 || layout.expert_tensor > 1;
+  if ((framework.data_only && splits_more) || (!framework.expert_parallel && splits_experts)) {
+    add(broken, Rule::framework_degrees);
+  }
   if (framework.single_process && layout.num_gpus > layout.gpus_per_node) add(broken, Rule::single_node);
 
   const std::int64_t replica = saturating_product({layout.tensor, layout.pipeline, layout.context});
@@ -39,7 +42,8 @@ void check_model(const ModelFacts& model, const RuleInputs& layout, RuleSet& bro
   const std::int64_t tensor = layout.tensor;
   if (model.heads % tensor != 0) add(broken, Rule::tensor_heads);
   for (std::size_t i = 0; i < model.kv_heads_count; ++i) {
-    if (model.kv_heads[i] % tensor != 0 && tensor % model.kv_heads[i] != 0) add(broken, Rule::tensor_kv_heads);
+    const bool replicated = tensor % model.kv_heads[i] == 0 && facts_of(layout.framework).replicates_kv_heads;
+    if (model.kv_heads[i] % tensor != 0 && !replicated) add(broken, Rule::tensor_kv_heads);
   }
   if (model.intermediate % tensor != 0) add(broken, Rule::tensor_intermediate);
   if (model.experts == 0) {
@@ -67,6 +71,7 @@ void check_sharding(const RuleInputs& layout, RuleSet& broken) noexcept {
   } else if (layout.zero_stage > framework.highest_zero_stage(layout.pipeline > 1)) {
     add(broken, Rule::zero_pipeline);
   }
+  if (layout.zero_stage > 0 && layout.context > 1 && !zero.with_context) add(broken, Rule::zero_context);
   if (layout.fsdp != Fsdp::none && framework.fsdp == FsdpKind::none) add(broken, Rule::fsdp_framework);
   if (from(zero.reduces_every_microbatch_from, layout.zero_stage) && layout.grad_sync == GradSync::last) {
     add(broken, Rule::grad_sync_zero);
@@ -122,7 +127,8 @@ void check_schedule(const RuleInputs& layout, RuleSet& broken) noexcept {
     shape.group = interleaved_group(layout.framework, layout.pipeline, microbatches);
     if (shape.group == layout.pipeline) shape.group = 0;
   }
-  if (!schedule::is_legal(shape)) add(broken, Rule::schedule_microbatches);
+  const bool filled = framework.fills(layout.schedule, layout.pipeline, microbatches);
+  if (!schedule::is_legal(shape) || !filled) add(broken, Rule::schedule_microbatches);
   const bool strict = framework.needs_overlapped_sends(layout.schedule, layout.pipeline);
   if (strict && !layout.overlap_p2p) add(broken, Rule::interleaved_two);
 }
@@ -150,6 +156,7 @@ void check_precision(const Run& run, RuleSet& broken) noexcept {
 void check_adapters(const Run& run, RuleSet& broken) noexcept {
   const Peft& peft = run.training.peft;
   if (!peft.active()) return;
+  if (!facts_of(run.training.framework).adapters) add(broken, Rule::peft_framework);
   const bool quantised = peft.quant != Quantization::none;
   if (peft.method == PeftMethod::qlora && !quantised) add(broken, Rule::peft_quant);
   if (quantised && run.parallel.tensor > 1 && !facts_of(run.training.framework).splits_quantized) {
@@ -210,8 +217,9 @@ void check_offload(const Run& run, RuleSet& broken) noexcept {
 void check_recompute(const ModelFacts& model, const Run& run, RuleSet& broken) noexcept {
   const Recompute& recompute = run.training.recompute;
   const RecomputeFacts& facts = facts_of(run.training.framework).recompute;
+  const bool whole = recompute.mode == RecomputeMode::none || recompute.mode == RecomputeMode::full;
   if ((recompute.mode == RecomputeMode::modules && !facts.modules) ||
-      (recompute.mode == RecomputeMode::ops && !facts.per_operator)) {
+      (recompute.mode == RecomputeMode::ops && !facts.per_operator) || (facts.layers_alone && !whole)) {
     add(broken, Rule::recompute_framework);
   }
   if (recompute.mode == RecomputeMode::modules) {

@@ -45,7 +45,9 @@ void resolve_layout(const Draft& draft, Run& run) {
   fill(draft, Field::fsdp, parallel.fsdp, framework.shards_by_fsdp() ? Fsdp::full_shard : Fsdp::none);
   fill(draft, Field::grad_sync, parallel.grad_sync, default_grad_sync(framework, parallel.zero_stage, parallel.fsdp));
   fill(draft, Field::schedule, parallel.schedule,
-       parallel.virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b);
+       parallel.virtual_pipeline > 1 ? ScheduleKind::interleaved
+       : parallel.pipeline > 1       ? framework.pipeline.default_schedule
+                                     : ScheduleKind::one_f_one_b);
   if (!draft.given.has(Field::sequence_parallel)) {
     parallel.sequence_parallel = framework.sequence_parallel_default || training.stack.tensor_is_sequence_parallel;
   }

@@ -111,6 +111,7 @@ bool SearchTree::offloads_activations(const Grid& grid, bool recomputed) const n
   switch (facts_of(run_.training.framework).offload.activations) {
     case ActivationOffload::one_stage_plain: return grid.pipeline == 1 && !recomputed;
     case ActivationOffload::checkpoints: return recomputed;
+    case ActivationOffload::none: return false;
     case ActivationOffload::free: break;
   }
   return true;

@@ -139,8 +139,16 @@ void stack_warnings(const Run& run, Warnings& warnings) {
                    run.training.stack.name, version, run.parallel.fsdp_version, version, version)});
 }
 
+/// What the framework's source says against a legal choice.
+void framework_warnings(const Run& run, Warnings& warnings) {
+  const std::string_view caveat = facts_of(run.training.framework).zero.caveat;
+  if (caveat.empty() || run.parallel.zero_stage == 0 || run.parallel.dense_replicas() <= 1) return;
+  warnings.push_back({"framework_release", std::string(name(plan::Field::zero_stage)), std::string(caveat)});
+}
+
 Warnings warnings_of(const Run& run, const Estimate& estimate) {
   Warnings warnings;
+  framework_warnings(run, warnings);
   stack_warnings(run, warnings);
   layout_warnings(run, estimate, warnings);
   memory_warnings(run, estimate, warnings);

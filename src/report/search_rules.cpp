@@ -34,6 +34,7 @@ std::string_view rule_words(plan::Rule rule) {
     case Rule::zero_framework: return "ZeRO stages that the framework has not";
     case Rule::fsdp_framework: return "FSDP that the framework has not";
     case Rule::zero_pipeline: return "ZeRO-2/3 in DeepSpeed's pipeline";
+    case Rule::zero_context: return "ZeRO over context ranks";
     case Rule::grad_sync_zero: return "grad_sync that the ZeRO stage has not";
     case Rule::zeropp_stage: return "ZeRO++ outside DeepSpeed's ZeRO-3";
     case Rule::shard_group_unused: return "shard groups of what has none";
@@ -51,6 +52,7 @@ std::string_view rule_words(plan::Rule rule) {
     case Rule::precision_gpu: return "a precision that the GPU has not";
     case Rule::fp8_param_gather: return "fp8 weights that nobody gathers";
     case Rule::fp8_recipe_gpu: return "an fp8 recipe that the GPU has not";
+    case Rule::peft_framework: return "adapters that the framework does not train";
     case Rule::peft_quant: return "QLoRA without quantised weights";
     case Rule::peft_quant_tensor: return "quantised weights split by TP";
     case Rule::peft_kbit: return "k-bit preparation of weights of other kinds";

@@ -48,7 +48,7 @@ std::vector<std::string> aliases_of(CatalogKind kind, const nlohmann::json& entr
 TEST_CASE("every kind has entries") {
   CHECK(builtin_catalog().names(CatalogKind::gpus).size() >= 50);
   CHECK(builtin_catalog().names(CatalogKind::clusters).size() >= 50);
-  CHECK(builtin_catalog().names(CatalogKind::stacks).size() == 13);
+  CHECK(builtin_catalog().names(CatalogKind::stacks).size() == 14);
   CHECK(catalog::run_names().size() >= 12);
 }
 

@@ -3,6 +3,7 @@
 
 #include "shardplan/catalog/catalog.hpp"
 #include "shardplan/io/stack_file.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "support/catch.hpp"
 
 using namespace shardplan;
@@ -19,9 +20,9 @@ Stack stack(std::string_view name) {
 }  // namespace
 
 TEST_CASE("every named stack reads") {
-  const char* expected[] = {"megatron-2021", "megatron-core-2024", "deepspeed-2024", "deepspeed-2026", "hf-4.45",
-                            "hf-4.48",       "fsdp1-2023",         "fsdp1-2024",     "fsdp2-2024-12",  "fsdp2-2025-04",
-                            "litgpt-2023",   "litgpt-2024",        "fsdp-qlora-2024"};
+  const char* expected[] = {"megatron-2021", "megatron-core-2024", "deepspeed-2024",  "deepspeed-2026", "hf-4.45",
+                            "hf-4.48",       "fsdp1-2023",         "fsdp1-2024",      "fsdp2-2024-12",  "fsdp2-2025-04",
+                            "litgpt-2023",   "litgpt-2024",        "fsdp-qlora-2024", "nanotron-2025"};
   const auto names = catalog::builtin_catalog().names(io::CatalogKind::stacks);
   CHECK(names.size() == std::size(expected));
   for (const char* name : expected) {
@@ -122,6 +123,32 @@ TEST_CASE("without a stack the framework's own kernels and loss hold") {
     CHECK(own.kernels.moe_combine == MoeCombine::index_add);
     CHECK(own.loss == LossKind::hf);
   }
+}
+
+TEST_CASE("every framework has a stack of its own that holds where none is named") {
+  for (std::size_t i = 0; i < framework_count; ++i) {
+    const FrameworkFacts& facts = *framework_table[i];
+    INFO(name(facts.framework));
+    const Result<Stack> read = io::find_stack(facts.default_stack, "test", "", catalog::builtin_catalog());
+    REQUIRE(read.ok());
+    CHECK(read.value.framework == facts.framework);
+    CHECK(io::default_stack(facts.framework, catalog::builtin_catalog()).name.empty());
+  }
+}
+
+TEST_CASE("nanotron's kernels are its own, its time constants Megatron's") {
+  const Stack nanotron = stack("nanotron-2025");
+  CHECK(nanotron.kernels.norm == NormKernel::fused);
+  CHECK(nanotron.kernels.mlp == MlpKernel::naive);
+  CHECK(nanotron.kernels.sp_input == SequenceParallelInput::regather);
+  CHECK(nanotron.kernels.wgrad == WeightGradient::separate);
+  CHECK(nanotron.kernels.reentrant_checkpoint);
+  CHECK(nanotron.flash == FlashKernel::v2);
+  CHECK(nanotron.loss == LossKind::megatron);
+  CHECK(nanotron.memory.loss_keeps_cast);
+  CHECK_FALSE(nanotron.overlap.param_gather);
+  CHECK_FALSE(nanotron.timing.measured);
+  CHECK(nanotron.timing.host_forward_s == stack("megatron-core-2024").timing.host_forward_s);
 }
 
 TEST_CASE("an unknown stack is one problem with a suggestion") {

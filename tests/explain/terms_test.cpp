@@ -114,9 +114,9 @@ constexpr std::size_t all_features = 16;
 
 /// Calls `use` with so many legal random runs, each as read and as text.
 template <class Use>
-void each_legal_run(test::Random& random, int wanted, const Use& use) {
+void each_legal_run(test::Random& random, int wanted, const Use& use, const std::string& framework = "") {
   for (int legal = 0, tried = 0; legal < wanted && tried < 5 * wanted; ++tried) {
-    const std::string text = test::random_run(random).dump();
+    const std::string text = test::random_run(random, framework).dump();
     const io::ReadRun read = test::read_run(text);
     if (!read.ok()) continue;
     ++legal;
@@ -124,7 +124,33 @@ void each_legal_run(test::Random& random, int wanted, const Use& use) {
   }
 }
 
+/// Every term of a run whose formula or value is not what is printed, a line each.
+std::string wrong_terms(const Explained& explained, test::Evaluator& evaluate) {
+  std::string wrong;
+  for (const explain::Term& term : explained.terms->all()) wrong += defects(*explained.terms, term, evaluate);
+  for (const std::string& address : explained.terms->unexplained()) {
+    wrong += address + ": its formula does not give the estimate's value\n";
+  }
+  return wrong;
+}
+
 }  // namespace
+
+TEST_CASE("formulas of runs of every framework that random runs do not draw by themselves") {
+  test::Random random(2411);
+  test::Evaluator evaluate;
+  int legal = 0;
+  each_legal_run(
+      random, test::sample(200),
+      [&](const io::ReadRun& read, const std::string& text) {
+        ++legal;
+        CHECK(read.run.training.framework == Framework::nanotron);
+        const std::string wrong = wrong_terms(Explained(read.run), evaluate);
+        if (!wrong.empty()) FAIL_CHECK(text << "\n" << wrong.substr(0, 3000));
+      },
+      "nanotron");
+  CHECK(legal == test::sample(200));
+}
 
 TEST_CASE("formulas that are printed give the values that are printed") {
   test::Random random(4711);
@@ -135,15 +161,11 @@ TEST_CASE("formulas that are printed give the values that are printed") {
   each_legal_run(random, wanted, [&](const io::ReadRun& read, const std::string& text) {
     note_features(read.run, features);
     const Explained explained(read.run);
-    std::string wrong;
     for (const explain::Term& term : explained.terms->all()) {
-      wrong += defects(*explained.terms, term, evaluate);
       ++terms;
       formulas += term.formula.node() != nullptr ? 1 : 0;
     }
-    for (const std::string& address : explained.terms->unexplained()) {
-      wrong += address + ": its formula does not give the estimate's value\n";
-    }
+    const std::string wrong = wrong_terms(explained, evaluate);
     if (!wrong.empty()) FAIL_CHECK(text << "\n" << wrong.substr(0, 3000));
   });
   CAPTURE(formulas, terms);

@@ -45,6 +45,10 @@ TEST_CASE("bytes per parameter on eight GPUs") {
       {R"({"fsdp": "full_shard"})", R"({"framework": "fsdp"})", 4 / 8.0, 4 / 8.0, 8 / 8.0},
       {R"({"fsdp": "no_shard"})", R"({"framework": "fsdp"})", 4, 4, 8},
       {R"({"fsdp": "hybrid_shard", "shard_group": 4})", R"({"framework": "fsdp"})", 1, 1, 2},
+      // nanotron: bf16 weights, whole fp32 sums of gradients, fp32 weights and moments over the data ranks.
+      {R"({"zero_stage": 0})", R"({"framework": "nanotron"})", 2, 4, 12},
+      {R"({"zero_stage": 1})", R"({"framework": "nanotron"})", 2, 4, 12 / 8.0},
+      {R"({"zero_stage": 1, "tensor": 2})", R"({"framework": "nanotron"})", 2, 4, 12 / 4.0},
       {R"({})", R"({"framework": "ddp"})", 4, 4, 8},
       {R"({})", R"({"framework": "ddp", "param_dtype": "bf16"})", 2, 2, 4},
       {R"({})", R"({"framework": "ddp", "optimizer": "sgd"})", 4, 4, 0},

@@ -22,7 +22,7 @@ Degrees random_degrees(Random& random, const std::string& framework, std::int64_
     d.tensor = random.pick(Numbers{1, 1, 2, 4, 8});
     d.pipeline = random.pick(Numbers{1, 1, 1, 2, 3, 4, 8});
     d.context = random.pick(Numbers{1, 1, 1, 2, 4});
-    if (d.pipeline > 1 && framework != "deepspeed" && random.chance(40))
+    if (d.pipeline > 1 && framework != "deepspeed" && framework != "nanotron" && random.chance(40))
       d.virtual_pipeline = random.pick(Numbers{2, 3});
   } else if (framework == "dp") {
     d.data = std::min(d.data, gpus_per_node);
@@ -34,6 +34,7 @@ Degrees random_degrees(Random& random, const std::string& framework, std::int64_
 
 std::string random_schedule(Random& random, const std::string& framework, const Degrees& d) {
   if (framework == "deepspeed") return "1f1b";
+  if (framework == "nanotron") return random.pick(Texts{"gpipe", "1f1b"});
   if (d.virtual_pipeline == 1) {
     const Texts torch = {"1f1b", "1f1b", "gpipe", "naive"};
     const Texts all = {"1f1b", "1f1b", "gpipe", "naive", "zb-h1", "zb-h2", "dualpipe"};
@@ -45,6 +46,7 @@ std::string random_schedule(Random& random, const std::string& framework, const 
 
 json random_recompute(Random& random, const std::string& framework, std::int64_t layers_per_stage, bool experts,
                       bool latent) {
+  if (framework == "nanotron") return random.pick(Texts{"none", "full"});
   const bool lists = framework == "megatron" || framework == "textbook" || framework == "fsdp";
   const bool per_op = framework != "megatron" && framework != "deepspeed";
   const std::int64_t some = 1 + random.below(std::max<std::int64_t>(1, layers_per_stage));
@@ -121,6 +123,7 @@ void add_sharding(Random& random, const std::string& framework, const Degrees& d
       parallel["zeropp"] = {{"hpz", random.chance(50)}, {"qwz", random.chance(50)}, {"qgz", random.chance(50)}};
     }
   }
+  if (framework == "nanotron" && d.context == 1) parallel["zero_stage"] = random.below(2);
   if (framework == "megatron" && random.chance(70)) parallel["zero_stage"] = random.below(2);
   if (framework == "fsdp" || (framework == "megatron" && !parallel.contains("zero_stage") && random.chance(50))) {
     parallel["fsdp"] = random.pick(Texts{"full_shard", "full_shard", "shard_grad_op", "no_shard", "hybrid_shard"});
@@ -213,7 +216,7 @@ json random_run(Random& random, const std::string& chosen_framework) {
   const std::string cluster = random.pick(Texts{"dgx-h100", "dgx-h100", "dgx-a100-80gb", "dgx-b200", "selene"});
   Degrees d = random_degrees(random, framework, 8);
   const std::int64_t experts_room = d.world() / d.pipeline;
-  if (!divides_data_only(framework) && random.chance(35)) {
+  if (!divides_data_only(framework) && framework != "nanotron" && random.chance(35)) {
     Numbers divisors;
     for (std::int64_t e = 1; e <= std::min<std::int64_t>(64, experts_room); ++e) {
       if (experts_room % e == 0) divisors.push_back(e);
@@ -236,8 +239,9 @@ json random_run(Random& random, const std::string& chosen_framework) {
   if (d.virtual_pipeline > 1) parallel["virtual_pipeline"] = d.virtual_pipeline;
   if (d.tensor > 1 && random.chance(60)) parallel["sequence_parallel"] = random.chance(70);
   if (d.context > 1) {
-    parallel["context_comm"] =
-        framework == "deepspeed" ? std::string("a2a") : random.pick(Texts{"ring", "all_gather", "a2a"});
+    parallel["context_comm"] = framework == "deepspeed"  ? std::string("a2a")
+                               : framework == "nanotron" ? std::string("all_gather")
+                                                         : random.pick(Texts{"ring", "all_gather", "a2a"});
   }
   if (d.pipeline > 1) parallel["schedule"] = random_schedule(random, framework, d);
   add_sharding(random, framework, d, parallel);
@@ -277,7 +281,7 @@ json random_run(Random& random, const std::string& chosen_framework) {
     if (random.chance(50)) training["moe"]["capacity_factor"] = 1.25;
   }
   const std::int64_t zero_stage = parallel.value("zero_stage", std::int64_t{0});
-  if (random.chance(15)) training["peft"] = random_peft(random, framework, d);
+  if (framework != "nanotron" && random.chance(15)) training["peft"] = random_peft(random, framework, d);
   if (random.chance(15)) {
     const json offload = random_offload(random, framework, zero_stage);
     if (!offload.empty()) training["offload"] = offload;

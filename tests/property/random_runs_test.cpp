@@ -51,6 +51,25 @@ class Coverage {
 
 }  // namespace
 
+TEST_CASE("every estimate of a random run of nanotron is sane") {
+  const int wanted = test::sample(1'000);
+  test::Random random(2'411);
+  EstimateWorkspace workspace;
+  Estimate result;
+  int legal = 0;
+  for (int tried = 0; legal < wanted && tried < 4 * wanted; ++tried) {
+    const std::string text = test::random_run(random, "nanotron").dump();
+    const io::ReadRun read = test::read_run(text);
+    if (!read.ok()) continue;
+    ++legal;
+    estimate(read.run, workspace, result);
+    const std::vector<std::string> broken = test::violations(read.run, result);
+    INFO(text);
+    if (!broken.empty()) FAIL_CHECK(fmt::format("{}", fmt::join(broken, "\n")));
+  }
+  CHECK(legal == wanted);
+}
+
 TEST_CASE("every estimate of a random legal run is sane") {
   const int wanted = test::sample(10'000);
   test::Random random(20'240'117);

@@ -12,7 +12,7 @@ namespace shardplan {
 
 /// A row is a framework's word in files and output. What it does stands in src/physics/frameworks/<word>.cpp; a row
 /// without that file does not link.
-#define SHARDPLAN_FRAMEWORKS(ROW) ROW(textbook) ROW(megatron) ROW(deepspeed) ROW(fsdp) ROW(ddp) ROW(dp)
+#define SHARDPLAN_FRAMEWORKS(ROW) ROW(textbook) ROW(megatron) ROW(deepspeed) ROW(fsdp) ROW(ddp) ROW(dp) ROW(nanotron)
 
 #define SHARDPLAN_ENUMERATOR(word) word,
 #define SHARDPLAN_WORD(word) #word,

@@ -108,6 +108,7 @@ struct StackMemory {
   bool embedding_states_fp32 = false;       ///< bitsandbytes keeps the embedding's optimizer states in fp32
   bool attention_copy_for_a2a = false;      ///< all-to-all context parallelism keeps attention's output twice
   bool fused_loss_keeps_log_probs = false;  ///< `fused-ce`: the fp32 log-probabilities beside the logits' gradient
+  bool loss_keeps_cast = false;             ///< `megatron`: the logits' fp32 cast beside their softmax at the peak
   bool two_logits_at_loss = false;          ///< `logits16`: two copies of the logits in the activations' type at most
   bool fused_qkv_adapters = false;          ///< q, k, v adapters share a dropout; their padded buffer keeps its source
   double reserved_factor = 1.05;            ///< reserved / allocated

@@ -20,6 +20,7 @@ struct BuffersOf {
   N gathered_at_loss{};  ///< of `gathered`, what is there when the loss is computed
   N at_loss{};           ///< of `collectives`
   N lasting{};           ///< of `collectives`, what lives as long as the model
+  N gradients_apart{};   ///< of a whole microbatch, in the weights' type, once its backward pass has ended
   N cached{};            ///< narrow copies of weights, from the first microbatch on
   N root_gradient{};     ///< unsharded gradient of the head, alive from the loss on
 };
@@ -162,13 +163,19 @@ BuffersOf<N> buffers_of(const Trace& trace, const Run& run, const Symbols<N>& v,
   if (w.rule.narrow_parameter_bytes == 0) {
     buffers.cached = N(narrow_copy_bytes(run)) * (stage.weights.dense.narrow + stage.weights.expert.narrow);
   }
-  const bool buckets = framework.copies_gradient_buckets && parallel.dense_replicas() > 1 && w.rule.keeps_gradients;
+  // Gradients that a backward pass makes beside their fp32 sums are in the weights' type.
+  const bool apart = framework.gradients_apart;
+  if (apart) buffers.gradients_apart = N(w.rule.parameter_bytes) * stage.weights.trained();
+  const bool buckets = framework.copies_gradient_buckets && parallel.dense_replicas() > 1 && parallel.zero_stage == 0 &&
+                       w.rule.keeps_gradients;
   if (buckets && !training.stack.memory.gradient_bucket_views) {
     // DistributedDataParallel reduces copies of the gradients, in buckets that live as long as the model.
     const WeightsOf<N>& weights = stage.weights.dense;
     const bool one_layer = w.optimizer->form == StateForm::block_coordinate && !training.peft.active();
-    const N trained = one_layer ? stage.largest_layer : weights.trained;
-    buffers.lasting = trace.step(memory_names::lasting, N(w.rule.gradient_bytes) * trained +
+    const N all = apart ? stage.weights.trained() : weights.trained;
+    const N trained = one_layer ? stage.largest_layer : all;
+    const N width = apart ? w.rule.parameter_bytes : w.rule.gradient_bytes;
+    buffers.lasting = trace.step(memory_names::lasting, width * trained +
                                                             N(w.rule.adapter_gradient_bytes) * weights.adapters);
     buffers.collectives += buffers.lasting;
     buffers.at_loss += buffers.lasting;

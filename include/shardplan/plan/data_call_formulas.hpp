@@ -75,13 +75,14 @@ class GroupCalls {
     call_.bytes = volumes_.bytes(call_.payload);
   }
 
-  void reduce(Collective op, std::string_view name, const RankGroup& ranks) {
+  /// `beside`: the framework can run it beside the backward pass.
+  void reduce(Collective op, std::string_view name, const RankGroup& ranks, bool beside = true) {
     call_.op = op;
     call_.name = name;
     call_.ranks = ranks;
     call_.passes = reduces_;
     call_.units = each_layer_ ? units_ : 1;
-    call_.overlaps = run_.training.overlap.grad_reduce;
+    call_.overlaps = beside && run_.training.overlap.grad_reduce;
     call_.hides = each_layer_ || reduces_ > 1 ? Hides::behind_each_backward : Hides::behind_last_backward;
     call_.hidden = call_.hides == Hides::behind_each_backward ? timing_.fsdp_hidden : timing_.grad_reduce_hidden;
     if (ranks.size > 1 && value_of(call_.bytes) > 0) calls_.add(call_);
@@ -123,7 +124,9 @@ class GroupCalls {
       reduce(Collective::all_reduce, names.all_reduce, all);
       return;
     }
-    if (parallel.qgz) {
+    if (!facts_of(run_.training.framework).zero.scatters_gradients) {
+      reduce(Collective::all_reduce, names.all_reduce, all, false);
+    } else if (parallel.qgz) {
       reduce(Collective::all_to_all, names.quantized, all);
     } else {
       reduce(Collective::reduce_scatter, names.reduce_scatter, all);

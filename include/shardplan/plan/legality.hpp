@@ -46,6 +46,7 @@ enum class Rule : std::uint8_t {
   zero_framework,         ///< the framework has this stage
   fsdp_framework,         ///< the framework has FSDP
   zero_pipeline,          ///< DeepSpeed's pipeline engine: stage 0 or 1
+  zero_context,           ///< nanotron shards over data, not over context
   grad_sync_zero,         ///< DeepSpeed stage 2 and 3 reduce every microbatch
   zeropp_stage,           ///< ZeRO++ is DeepSpeed's, stage 3
   shard_group_unused,     ///< shard_group is for hybrid_shard and hpZ
@@ -63,6 +64,7 @@ enum class Rule : std::uint8_t {
   precision_gpu,          ///< the GPU computes in it
   fp8_param_gather,       ///< who gathers fp8 weights
   fp8_recipe_gpu,         ///< the GPU has the recipe's formats
+  peft_framework,         ///< the framework trains adapters
   peft_quant,             ///< QLoRA has a quantised base
   peft_quant_tensor,      ///< quantised weights are not split by tensor parallelism
   peft_kbit,              ///< k-bit preparation of a base that is not quantised by bitsandbytes
@@ -110,6 +112,7 @@ inline constexpr std::array<std::string_view, plan::rule_count> names_of<plan::R
                                                                                         "zero_framework",
                                                                                         "fsdp_framework",
                                                                                         "zero_pipeline",
+                                                                                        "zero_context",
                                                                                         "grad_sync_zero",
                                                                                         "zeropp_stage",
                                                                                         "shard_group_unused",
@@ -127,6 +130,7 @@ inline constexpr std::array<std::string_view, plan::rule_count> names_of<plan::R
                                                                                         "precision_gpu",
                                                                                         "fp8_param_gather",
                                                                                         "fp8_recipe_gpu",
+                                                                                        "peft_framework",
                                                                                         "peft_quant",
                                                                                         "peft_quant_tensor",
                                                                                         "peft_kbit",

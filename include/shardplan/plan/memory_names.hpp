@@ -100,6 +100,9 @@ inline constexpr StepName head_weight = {"head_weight", "memory.transient.head_w
                                          "the head's weight gradient, or its placeholder", "B", loss_bytes};
 inline constexpr StepName head_gradient = {"head_gradient", "memory.transient.head_gradient",
                                            "the head's gradient in 16 bit", "B", loss_bytes};
+inline constexpr StepName gradients_apart = {
+    "gradients_apart", "memory.transient.gradients_apart", "gradients in the weights' type, of a microbatch", "B",
+    "nanotron optim/gradient_accumulator.py: added to fp32 once backward has ended"};
 inline constexpr StepName root_gradient = {"root_gradient", "memory.transient.root_gradient",
                                            "unsharded gradient of the head", "B", "PyTorch FSDP, root unit"};
 inline constexpr StepName placeholders = {"placeholders", "memory.transient.placeholders",

@@ -266,6 +266,7 @@ template <class Trace, class N = NumberOf<Trace>>
 void name_buffers(const Trace& here, const BuffersOf<N>& buffers, RankBytes<N>& bytes) {
   using namespace memory_names;
   bytes.root_gradient = here.step(root_gradient, buffers.root_gradient);
+  bytes.gradients_apart = here.step(gradients_apart, buffers.gradients_apart);
   bytes.gathered = here.step(gathered, buffers.gathered);
   bytes.gathered_at_loss = value_of(buffers.gathered_at_loss) == value_of(buffers.gathered)
                                ? bytes.gathered

@@ -33,15 +33,16 @@ struct RankBytes {
   N head_input{};   ///< the final norm's output as the head keeps it
   N head_saved{};   ///< that, and what the loss keeps
   // Within a pass.
-  N recomputed{};     ///< activations that a segment's recomputation makes again
-  N layer{};          ///< the largest transient of one layer's backward
-  N layer_output{};   ///< a reentrant checkpoint's output, held again
-  N loss{};           ///< logits and what the loss makes of them
-  N head_product{};   ///< backward of the head's product
-  N head_weight{};    ///< its weight's gradient or a placeholder of that size
-  N head_gradient{};  ///< the head's weight gradient in 16 bit
-  N root_gradient{};  ///< the same, unsharded, from the loss on
-  N placeholders{};   ///< cached placeholder gradients
+  N recomputed{};       ///< activations that a segment's recomputation makes again
+  N layer{};            ///< the largest transient of one layer's backward
+  N layer_output{};     ///< a reentrant checkpoint's output, held again
+  N loss{};             ///< logits and what the loss makes of them
+  N head_product{};     ///< backward of the head's product
+  N head_weight{};      ///< its weight's gradient or a placeholder of that size
+  N head_gradient{};    ///< the head's weight gradient in 16 bit
+  N root_gradient{};    ///< the same, unsharded, from the loss on
+  N gradients_apart{};  ///< gradients of a microbatch, in the weights' type beside their fp32 sums
+  N placeholders{};     ///< cached placeholder gradients
   N kept_logits{};
   N step{};         ///< temporaries of the optimizer's step
   N whole_model{};  ///< what a full initialisation holds
@@ -107,7 +108,7 @@ RankMoments<N> rank_moments(const RankFacts& facts, const RankBytes<N>& r) {
     // gradient.
     parts.activations =
         facts.retains_inputs ? r.in_flight + r.retained : max(none, r.in_flight - r.current) + r.first_layer;
-    parts.transient = held;
+    parts.transient = held + r.gradients_apart;
     parts.communication_buffers = r.collectives;
   }
   {

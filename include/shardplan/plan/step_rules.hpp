@@ -13,7 +13,7 @@ inline constexpr double node_aware_efficiency = 0.9;
 inline constexpr double fp8_dispatch_share = 0.75;
 /// Share of a microbatch's work that once-a-step traffic can hide behind (fitted: docs/validation.md).
 inline constexpr double hidden_behind_pass = 0.6;
-inline constexpr double host_memory_bandwidth = 200e9;  ///< bytes/s of a node, where the cluster does not say
+inline constexpr double host_memory_bandwidth = 200e9;  ///< bytes/s of a two-socket node, where a cluster does not say
 inline constexpr double offload_hidden = 0.8;  ///< of the compute, that weights and activations can cross PCIe beside
 /// Read and written per parameter: gradient, master, moments, new weight.
 inline constexpr double cpu_adam_bytes = 28;

@@ -8,8 +8,11 @@
 namespace shardplan::explain {
 namespace {
 
-/// CPU Adam reads and writes 28 bytes a parameter, the new weights go up in 16 bit.
-Sym offload_update(Sym P, Sym host, Sym pcie) { return step_constants::cpu_adam_bytes * P / host + 2.0 * P / pcie; }
+using step_constants::cpu_adam_bytes;
+using step_constants::host_memory_bandwidth;
+
+/// CPU Adam, the new weights go up in 16 bit.
+Sym offload_update(Sym P, Sym host, Sym pcie) { return cpu_adam_bytes * P / host + 2.0 * P / pcie; }
 
 struct StatesOnGpu {
   double with = 0, without = 0;
@@ -54,7 +57,7 @@ void offload_of_run(Card& c) {
                {}, Domain::positive);
   const Sym host = c.symbol("host", "host memory, a GPU's share", memory, "B/s", Domain::positive);
   const Sym pcie = c.symbol("pcie", "PCIe", link, "B/s", Domain::positive);
-  const Sym update = step_constants::cpu_adam_bytes * P / host + Sym(width) * P / pcie;
+  const Sym update = cpu_adam_bytes * P / host + Sym(width) * P / pcie;
   const Sym slower = update / (T / rate + update);
   c.result(slower, "fraction", percent(slower.value(), 1) + " of the step",
            fmt::format("{:.2f} / ({:.2f} + {:.2f}) s at {} tokens/step", update.value(), T.value() / rate.value(),
@@ -63,7 +66,7 @@ void offload_of_run(Card& c) {
       "each step",
       fmt::format("gradients down ({:.2f} s, hidden behind backward), CPU Adam 28P ({:.2f} s), weights up ({:.2f} s)",
                   c.workspace().rule.gradient_bytes * P.value() / pcie.value(),
-                  step_constants::cpu_adam_bytes * P.value() / host.value(), width * P.value() / pcie.value()));
+                  cpu_adam_bytes * P.value() / host.value(), width * P.value() / pcie.value()));
   const StatesOnGpu states = states_on_gpu(c.run());
   c.remark("memory", fmt::format("the GPU holds {} of weights, gradients and states instead of {}", gb(states.with),
                                  gb(states.without)));
@@ -92,7 +95,7 @@ void offload(Card& c) {
   const Sym T = c.count("T", "tokens of a step", 8192);
   const Sym peak = c.symbol("peak", "A100", 312e12, "FLOP/s", Domain::positive);
   const Sym share = c.symbol("u", "MFU", 0.45, {}, Domain::fraction);
-  const Sym host = c.symbol("host", "host memory", step_constants::host_memory_bandwidth, "B/s", Domain::positive);
+  const Sym host = c.symbol("host", "host memory", host_memory_bandwidth, "B/s", Domain::positive);
   const Sym pcie = c.symbol("pcie", "PCIe", 25e9, "B/s", Domain::positive);
   const Sym compute = 6.0 * P * T / (peak * share), update = offload_update(P, host, pcie);
   const Sym slower = update / (compute + update);
@@ -101,7 +104,7 @@ void offload(Card& c) {
                        update.value(), count(T.value())));
   c.remark("each step",
            fmt::format("gradients down 2P ({:.2f} s, hidden), CPU Adam 28P ({:.2f} s), weights up 2P ({:.2f} s)",
-                       2 * P.value() / pcie.value(), step_constants::cpu_adam_bytes * P.value() / host.value(),
+                       2 * P.value() / pcie.value(), cpu_adam_bytes * P.value() / host.value(),
                        2 * P.value() / pcie.value()));
   c.remark("memory", fmt::format("the GPU holds {} instead of {}", gb(2 * P.value()), gb(16 * P.value())));
   const auto at = [&](double tokens) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schemas.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "shardplan/physics/optimizers.hpp"
 
 namespace shardplan::io::schema {
@@ -110,6 +111,16 @@ Json parallel_is(Json fields) { return {{"properties", {{"parallel", {{"properti
 
 Json rule(Json condition, Json consequence) { return {{"if", std::move(condition)}, {"then", std::move(consequence)}}; }
 
+/// The frameworks of which something holds.
+template <class Holds>
+Json frameworks_where(Holds&& holds) {
+  Json words = Json::array();
+  for (const FrameworkFacts* const facts : framework_table) {
+    if (holds(*facts)) words.push_back(name(facts->framework));
+  }
+  return words;
+}
+
 /// Rules of the frameworks, schedules and shardings that hold whatever the model is.
 Json rules_between_fields() {
   const auto framework_is = [](Json words) {
@@ -119,10 +130,12 @@ Json rules_between_fields() {
   Json interleaved = parallel_is({{"virtual_pipeline", {{"type", "integer"}, {"minimum", 2}}}});
   interleaved["properties"]["parallel"]["required"] = Json::array({"virtual_pipeline"});
   return Json::array(
-      {rule(framework_is({"ddp", "dp"}),
+      {rule(framework_is(frameworks_where([](const FrameworkFacts& f) { return f.data_only; })),
             parallel_is({{"tensor", one}, {"pipeline", one}, {"context", one}, {"expert", one}})),
-       rule(framework_is({"megatron"}), parallel_is({{"zero_stage", enumerated({0, 1, nullptr})}})),
-       rule(framework_is({"fsdp", "ddp", "dp"}), parallel_is({{"zero_stage", enumerated({0, nullptr})}})),
+       rule(framework_is(frameworks_where([](const FrameworkFacts& f) { return f.zero.highest == 1; })),
+            parallel_is({{"zero_stage", enumerated({0, 1, nullptr})}})),
+       rule(framework_is(frameworks_where([](const FrameworkFacts& f) { return f.zero.highest == 0; })),
+            parallel_is({{"zero_stage", enumerated({0, nullptr})}})),
        rule(states("parallel", {{"zero_stage", enumerated({2, 3})}, {"tensor", {{"minimum", 2}, {"type", "integer"}}}}),
             states("training", {{"framework", {{"type", "string"}}}})),
        rule(states("parallel", {{"schedule", enumerated(Json::array({"interleaved"}))}}), std::move(interleaved)),

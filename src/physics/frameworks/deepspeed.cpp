@@ -20,6 +20,7 @@ constinit const FrameworkFacts deepspeed = {
     .fp8_gather = Fp8Gather::none,
 
     .context = {ContextComm::a2a},  // Ulysses: sequence/layer.py
+    .context_words = "sequence parallelism is all-to-all (Ulysses)",
     .pipeline = {.schedules = {ScheduleKind::one_f_one_b},
                  .schedules_source = "DeepSpeed runtime/pipe/schedule.py: TrainSchedule"},
     // Swapping with NVMe pins host memory (runtime/zero/offload_config.py): five buffers of 1e8 weights in 16 bit

@@ -64,6 +64,7 @@ enum class Fp8Gather : std::uint8_t { none, sharded_optimizer, tensorwise };
 /// Which runs move activations to the host.
 enum class ActivationOffload : std::uint8_t {
   free,             ///< all
+  none,             ///< there is no such option
   one_stage_plain,  ///< those without a pipeline and without recomputation
   checkpoints       ///< those that recompute: what is moved are the checkpoints
 };
@@ -76,7 +77,10 @@ struct ZeroFacts {
   int highest_with_pipeline = 0;
   int reduces_every_microbatch_from = never;  ///< gradients cannot wait for the last microbatch from this stage on
   bool plus_plus = false;                     ///< hpZ, qwZ and qgZ
-  std::string_view words = {};                ///< what its documentation calls it, in brackets after the stages
+  bool scatters_gradients = true;  ///< false: stage 1 all-reduces them whole, once the last backward pass has ended
+  bool with_context = true;        ///< the ranks of a context group share a shard set
+  std::string_view words = {};     ///< what its documentation calls it, in brackets after the stages
+  std::string_view caveat = {};    ///< what to know before launching a stage above 0
 };
 
 /// What the host and NVMe can hold. Stages are of ZeRO: 0 always, `never`.
@@ -98,6 +102,7 @@ struct OffloadFacts {
 
 /// The forms of `training.recompute` beyond none, selective, full, full:N and every:K.
 struct RecomputeFacts {
+  bool layers_alone = false;  ///< every layer or none: no selective, full:N, every:K
   bool modules = false;       ///< a list of modules
   bool per_operator = false;  ///< torch's selective checkpointing of single operators
 };
@@ -106,11 +111,13 @@ struct PipelineFacts {
   ScheduleSet schedules;                   ///< that it runs on more than one stage; empty: it has no pipelines
   std::string_view schedules_source = {};  ///< where that is to be read
   bool virtual_stages = false;             ///< several chunks of the model on a rank
-  bool interleaves_in_rounds = false;      ///< microbatches in equal rounds, not in groups of `pipeline`
-  bool two_interleaved_overlap = false;    ///< two interleaved stages need overlapped sends
-  bool blocks_on_sends = true;             ///< naive, GPipe and 1F1B wait for their sends
-  bool scatters_sends = false;    ///< without sequence parallelism a tensor rank sends 1/t, gathered on arrival
-  bool aligns_reduction = false;  ///< interleaved chunks' gradients are reduced in the same slot on all ranks
+  ScheduleKind default_schedule = ScheduleKind::one_f_one_b;  ///< without virtual stages
+  bool fills_one_f_one_b = false;                             ///< 1F1B needs pipeline - 1 microbatches or more
+  bool interleaves_in_rounds = false;    ///< microbatches in equal rounds, not in groups of `pipeline`
+  bool two_interleaved_overlap = false;  ///< two interleaved stages need overlapped sends
+  bool blocks_on_sends = true;           ///< naive, GPipe and 1F1B wait for their sends
+  bool scatters_sends = false;           ///< without sequence parallelism a tensor rank sends 1/t, gathered on arrival
+  bool aligns_reduction = false;         ///< interleaved chunks' gradients are reduced in the same slot on all ranks
 };
 
 /// What holds of a framework, whatever the run. A row that leaves out a member without a default does not compile.
@@ -137,12 +144,14 @@ struct FrameworkFacts {
   bool whole_matrices = false;           ///< matrix optimizers keep a matrix' states on one rank
   bool zero_pools = false;               ///< the stack's pools of gathered parameters and reduced gradients exist
   bool copies_gradient_buckets = false;  ///< gradients are reduced as copies in buckets that last
+  bool gradients_apart = false;  ///< a backward pass leaves gradients in the weights' type, added to fp32 once it ends
   StepTransient step;
   std::int64_t vocab_multiple = 1;  ///< default of `vocab_multiple`
 
   bool transformer_engine = false;  ///< narrow products are Transformer Engine's: it keeps narrow copies
   Fp8Gather fp8_gather;
   bool splits_quantized = false;  ///< quantised weights can be split by tensor parallelism
+  bool adapters = true;           ///< trains adapters over a frozen base
   bool trains_mtp = false;        ///< multi-token-prediction layers are built and trained
 
   bool sequence_parallel_default = false;       ///< with tensor parallelism
@@ -150,8 +159,12 @@ struct FrameworkFacts {
   bool tensor_overlap = false;                  ///< `overlap.tp` is its own option
   bool tensor_overlap_needs_sequence = false;   ///< ... with sequence parallelism alone
   bool gathers_beside_reduction = false;        ///< `overlap.param_gather` only with `overlap.grad_reduce`
+  bool expert_parallel = true;                  ///< experts can lie on different ranks
+  bool replicates_kv_heads = true;              ///< more tensor ranks than KV heads
   ContextComms context;                         ///< context parallel exchanges that it has
   bool balances_context = true;                 ///< context ranks see an even share of a causal mask
+
+  std::string_view context_words = {};  ///< what its context parallelism is, after "'s"
 
   PipelineFacts pipeline;
   OffloadFacts offload;
@@ -166,6 +179,10 @@ struct FrameworkFacts {
   /// Two interleaved stages exchange in both directions at once: without overlap each waits for the other.
   constexpr bool needs_overlapped_sends(ScheduleKind schedule, int stages) const noexcept {
     return pipeline.two_interleaved_overlap && schedule == ScheduleKind::interleaved && stages == 2;
+  }
+  /// Whether 1F1B's first stage has enough microbatches to fill the pipeline, where the framework insists on it.
+  constexpr bool fills(ScheduleKind schedule, int stages, std::int64_t microbatches) const noexcept {
+    return !pipeline.fills_one_f_one_b || schedule != ScheduleKind::one_f_one_b || microbatches >= stages - 1;
   }
   /// Whether a schedule's sends are waited for, whatever `overlap.p2p` says. Schedules with more to run in between hide
   /// them.
