@@ -49,21 +49,21 @@ class StageAddresses {
   /// States over the weights that the rank works with, as the page prints them.
   void add_bytes_per_parameter() {
     const auto of = [&](std::string_view part) { return b_.kept(part, at(fmt::format("memory.{}.{}", part, peak_))); };
-    const Sym states =
-        b_.add("states", at("memory.states"), fmt::format("states of stage {}: weights, gradients, optimizer", e_.stage),
-               "B", of("parameters") + of("gradients") + of("optimizer"), sources::zero);
+    const Sym states = b_.add("states", at("memory.states"),
+                              fmt::format("states of stage {}: weights, gradients, optimizer", e_.stage), "B",
+                              of("parameters") + of("gradients") + of("optimizer"), sources::zero);
     if (e_.parameters <= 0 || static_cast<std::size_t>(e_.stage) >= b_.text.stages.size()) return;
-    const Sym count = Recorder(b_.terms, b_.run)
-                          .at_stage(static_cast<std::size_t>(e_.stage))
-                          .step(memory_names::stage_held,
-                                b_.text.stages[static_cast<std::size_t>(e_.stage)].weights.held());
+    const Sym count =
+        Recorder(b_.terms, b_.run)
+            .at_stage(static_cast<std::size_t>(e_.stage))
+            .step(memory_names::stage_held, b_.text.stages[static_cast<std::size_t>(e_.stage)].weights.held());
     for (const std::string_view part : {"parameters", "gradients", "optimizer"}) {
       b_.add(part, at(fmt::format("memory.bytes_per_parameter.{}", part)),
              fmt::format("bytes of {} for one weight of stage {}", part, e_.stage), "B", of(part) / count,
              sources::zero);
     }
-    b_.add("bytes", at("memory.bytes_per_parameter"), fmt::format("bytes of states for one weight of stage {}", e_.stage),
-           "B", states / count, sources::zero);
+    b_.add("bytes", at("memory.bytes_per_parameter"),
+           fmt::format("bytes of states for one weight of stage {}", e_.stage), "B", states / count, sources::zero);
   }
 
   TermBuilder& b_;

@@ -24,7 +24,8 @@ std::vector<OverheadDetail> overhead_details(const Run& run, const Topology& top
         group.scope == Scope::inter_node ? "ml-engineering: 1 to 2 GiB in all; 0.6 each across nodes"
                                          : "ml-engineering: 1 to 2 GiB in all; 0.4 each inside a node");
   }
-  add("cublas_workspaces", memory_overheads(NoTrace{}, run, topology).workspaces, true, "PyTorch CUDABlas.cpp: 32 MiB a stream, 8.1 before Hopper");
+  add("cublas_workspaces", memory_overheads(NoTrace{}, run, topology).workspaces, true,
+      "PyTorch CUDABlas.cpp: 32 MiB a stream, 8.1 before Hopper");
   add("cuda_graphs", 0, true, "none captured; Megatron-Bridge: some GiB, 10 in pipelines");
   return lines;
 }

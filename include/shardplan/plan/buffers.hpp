@@ -75,8 +75,9 @@ void add_fsdp(const Trace& trace, const Run& run, const StateRule& rule, const S
     const N layer = trace.step(memory_names::gathered_layer, stored * weights.layer);
     const N root = trace.step(memory_names::gathered_root, width * weights.root);
     const int layers = std::max(1, stage.layers);
-    const N alive = memory.gathered_layers <= layers ? trace.stack(memory_names::gathered_layers, memory.gathered_layers)
-                                                     : N(static_cast<double>(layers));
+    const N alive = memory.gathered_layers <= layers
+                        ? trace.stack(memory_names::gathered_layers, memory.gathered_layers)
+                        : N(static_cast<double>(layers));
     buffers.gathered = alive * layer;
     if (memory.root_unit_gathered) buffers.gathered += root;
     // FSDP1 has freed the last layer by then; FSDP2 users keep it for the backward pass that follows (torchtitan
@@ -93,8 +94,9 @@ void add_fsdp(const Trace& trace, const Run& run, const StateRule& rule, const S
     // parameters with their frozen ones inside.
     const N layers = weights.held - weights.root;
     const N adapters = stage.weights.dense.adapters + stage.weights.expert.adapters;
-    const N held = trace.step(memory_names::unsharded_gradients,
-                              width * (trains ? weights.held : parallel.fsdp_version == 1 ? layers : adapters));
+    const N held = trace.step(memory_names::unsharded_gradients, width * (trains                       ? weights.held
+                                                                          : parallel.fsdp_version == 1 ? layers
+                                                                                                       : adapters));
     buffers.collectives += held;
     buffers.at_loss += held;
   }
@@ -113,13 +115,13 @@ void add_zero_pools(const Trace& trace, const Run& run, const StageOf<N>& stage,
         trace.step(memory_names::live_pool,
                    width * at_most(trace, weights.held, memory_names::live_parameters, memory.live_parameters));
     buffers.gathered += trace.step(memory_names::gathered_root, width * weights.root);
-    buffers.collectives = trace.step(memory_names::prefetched, width * at_most(trace, weights.held,
-                                                                               memory_names::prefetch, memory.prefetch));
+    buffers.collectives = trace.step(memory_names::prefetched,
+                                     width * at_most(trace, weights.held, memory_names::prefetch, memory.prefetch));
     if (stage.has_head) buffers.root_gradient = head_gradient;
   } else if (parallel.zero_stage >= 1) {
-    buffers.collectives = trace.step(memory_names::gather_buckets,
-                                     width * at_most(trace, weights.held, memory_names::gather_bucket,
-                                                     memory.gather_bucket));
+    buffers.collectives =
+        trace.step(memory_names::gather_buckets,
+                   width * at_most(trace, weights.held, memory_names::gather_bucket, memory.gather_bucket));
   }
   if (parallel.zero_stage >= 2) {
     const N bucket = at_most(trace, weights.held, memory_names::reduce_bucket, memory.reduce_bucket);

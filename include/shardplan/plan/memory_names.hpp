@@ -8,8 +8,7 @@ namespace shardplan::memory_names {
 inline constexpr std::string_view schedule = "the simulated schedule (docs/schedules.md)";
 inline constexpr std::string_view sum = "sum of its parts";
 inline constexpr std::string_view offload = "arXiv:2101.06840; the run file, training.offload; paged states";
-inline constexpr std::string_view buffers =
-    "PyTorch FSDP units, DeepSpeed buckets, p2p messages (docs/run.md, stacks)";
+inline constexpr std::string_view buffers = "PyTorch FSDP units, DeepSpeed buckets, p2p messages (docs/run.md, stacks)";
 inline constexpr std::string_view fsdp_units = "PyTorch FSDP: units are gathered whole (docs/catalog.md, stacks)";
 inline constexpr std::string_view deepspeed = "DeepSpeed runtime/zero/config.py, in elements (docs/catalog.md, stacks)";
 inline constexpr std::string_view loss_bytes =
@@ -20,16 +19,14 @@ inline constexpr StepName stage_trained = {"P", "states.trained", "parameters th
                                            operators_list};
 inline constexpr StepName stage_trained_experts = {"P_experts", "states.trained_experts",
                                                    "parameters of experts on this rank", "", operators_list};
-inline constexpr StepName stage_trains = {"P_trains", "states.trains",
-                                          "parameters that train here, experts and adapters included", "",
-                                          operators_list};
+inline constexpr StepName stage_trains = {
+    "P_trains", "states.trains", "parameters that train here, experts and adapters included", "", operators_list};
 inline constexpr StepName stage_largest_layer = {"P_layer", "states.largest_layer", "parameters of its largest layer",
                                                  "", operators_list};
 inline constexpr StepName stage_held = {"P_rank", "states.held", "weights that this rank works with", "",
                                         operators_list};
-inline constexpr StepName stage_root = {"P_root", "states.root",
-                                        "parameters of embedding, final norm and head on this rank", "",
-                                        operators_list};
+inline constexpr StepName stage_root = {
+    "P_root", "states.root", "parameters of embedding, final norm and head on this rank", "", operators_list};
 
 /// A state: all of it, what of it lives elsewhere, what stays on the card.
 struct StateNames {
@@ -135,8 +132,8 @@ inline constexpr StepName gathered_layer = {"layer_weights", "memory.transient.g
                                             "weights of the largest layer, gathered", "B", fsdp_units};
 inline constexpr StepName gathered_root = {"root_weights", "memory.transient.gathered.root",
                                            "weights of embedding, final norm and head, gathered", "B", fsdp_units};
-inline constexpr StepName live_pool = {"pool", "memory.transient.gathered.pool",
-                                       "ZeRO-3's pool of gathered parameters", "B", deepspeed};
+inline constexpr StepName live_pool = {"pool", "memory.transient.gathered.pool", "ZeRO-3's pool of gathered parameters",
+                                       "B", deepspeed};
 inline constexpr StepName secondary = {"secondary", "memory.transient.gathered.secondary",
                                        "ZeRO++'s secondary partition", "B", "arXiv:2306.10209 section 3.2"};
 inline constexpr StepName gathered = {"gathered", "memory.transient.gathered", "gathered copies of sharded weights",
@@ -162,10 +159,10 @@ inline constexpr StepName messages = {"messages", "memory.buffers.messages",
                                       "p2p: one hidden state forward, one gradient backward"};
 inline constexpr StepName collectives = {"collectives", "memory.buffers.collectives", "buckets, pools and messages",
                                          "B", buffers};
-inline constexpr StepName collectives_at_loss = {"collectives_at_loss", "memory.buffers.at_loss",
-                                                 "buffers at the loss", "B", buffers};
-inline constexpr StepName lasting = {"lasting", "memory.buffers.lasting", "buckets that live as long as the model",
-                                     "B", "PyTorch DistributedDataParallel, gradient_as_bucket_view"};
+inline constexpr StepName collectives_at_loss = {"collectives_at_loss", "memory.buffers.at_loss", "buffers at the loss",
+                                                 "B", buffers};
+inline constexpr StepName lasting = {"lasting", "memory.buffers.lasting", "buckets that live as long as the model", "B",
+                                     "PyTorch DistributedDataParallel, gradient_as_bucket_view"};
 
 // Outside the allocator, and what no tensor explains inside it.
 inline constexpr std::string_view ml_engineering = "about: ml-engineering, GPU memory; measured 1 to 2 GiB for NCCL";

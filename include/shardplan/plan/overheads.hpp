@@ -52,9 +52,9 @@ MemoryOverheadsOf<N> memory_overheads(const Trace& trace, const Run& run, const 
   MemoryOverheadsOf<N> bytes;
   if (!facts_of(run.training.framework).measures_overheads) return bytes;
   const N all = all_communicators_bytes(trace, topology);
-  const N nccl = value_of(all) > 0 ? trace.step(memory_names::nccl,
-                                                min(all, trace.input(memory_names::nccl_most, nccl_most)))
-                                   : N(0.0);
+  const N nccl = value_of(all) > 0
+                     ? trace.step(memory_names::nccl, min(all, trace.input(memory_names::nccl_most, nccl_most)))
+                     : N(0.0);
   bytes.framework = trace.input(memory_names::cuda_context, cuda_context) + nccl;
   const Gpu& gpu = run.cluster.gpu;
   if (gpu.major == 0) return bytes;

@@ -51,15 +51,14 @@ N update_temporaries(const Trace& trace, const Run& run, const EstimateWorkspace
   const Optimizer& optimizer = *w.optimizer;
   const bool adapters = training.peft.active();
   const double width = adapters ? w.rule.adapter_parameter_bytes : w.rule.parameter_bytes;
-  const N shards =
-      trace.ranks(GroupKind::data, adapters && !w.rule.adapters_sharded ? 1.0 : w.rule.parameter_shards);
+  const N shards = trace.ranks(GroupKind::data, adapters && !w.rule.adapters_sharded ? 1.0 : w.rule.parameter_shards);
   const bool loop = optimizer.kernel == StepKernel::loop ||
                     (optimizer.kernel == StepKernel::torch && training.optimizer_impl == OptimizerImpl::for_loop);
   if (loop) {
     // The denominator and the update of one tensor at a time; adapters are small beside anything.
     const N expert_shards = trace.ranks(GroupKind::expert_data, w.rule.expert_parameter_shards);
-    return N(2 * width) * max(stage.weights.dense.largest_tensor / shards,
-                              stage.weights.expert.largest_tensor / expert_shards);
+    return N(2 * width) *
+           max(stage.weights.dense.largest_tensor / shards, stage.weights.expert.largest_tensor / expert_shards);
   }
   if (optimizer.kernel == StepKernel::torch && training.optimizer_impl == OptimizerImpl::foreach) {
     // Copies of the parameters that train, in their own type.
@@ -136,8 +135,7 @@ Elsewhere<N> move_states(const Trace& trace, const Run& run, const StateRule& ru
   if (offload.optimizer != OffloadDevice::none) {
     const double share = std::clamp(offload.optimizer_fraction, 0.0, 1.0);
     const N fraction = share == 1 ? N(1.0) : share == 0 ? N(0.0) : trace.run(optimizer_fraction, share);
-    optimizer =
-        move_state(trace, optimizer_names, states.optimizer, [&](N bytes) { return floor(bytes * fraction); });
+    optimizer = move_state(trace, optimizer_names, states.optimizer, [&](N bytes) { return floor(bytes * fraction); });
     elsewhere.put(offload.optimizer, optimizer);
     const bool follow = facts_of(run.training.framework).offload.gradients_follow;
     gradients = follow ? move_state(trace, gradients_names, states.gradients, everything)
@@ -145,8 +143,8 @@ Elsewhere<N> move_states(const Trace& trace, const Run& run, const StateRule& ru
     elsewhere.put(offload.optimizer, gradients);
   } else {
     const N paged = states.paged;
-    elsewhere.host += move_state(trace, optimizer_names, states.optimizer,
-                                 [&](N) { return value_of(paged) > 0 ? paged : N(0.0); });
+    elsewhere.host +=
+        move_state(trace, optimizer_names, states.optimizer, [&](N) { return value_of(paged) > 0 ? paged : N(0.0); });
     move_state(trace, gradients_names, states.gradients, nothing);
   }
   if (offload.parameters != OffloadDevice::none) {
@@ -208,9 +206,9 @@ void fill_activations(const Trace& trace, const Run& run, const EstimateWorkspac
     const int chosen = offload.activation_layers < 0 ? stage.layers : std::min(offload.activation_layers, stage.layers);
     // What is being sent and fetched stays: two layers.
     const N layers = static_cast<double>(stage.layers);
-    out.offloaded_activations = trace.step(
-        offloaded_activations, max(N(0.0), all * N(static_cast<double>(chosen)) / layers -
-                                               2.0 * bytes.current / N(std::max(1.0, value_of(layers)))));
+    out.offloaded_activations =
+        trace.step(offloaded_activations, max(N(0.0), all * N(static_cast<double>(chosen)) / layers -
+                                                          2.0 * bytes.current / N(std::max(1.0, value_of(layers)))));
     bytes.in_flight -= out.offloaded_activations;
   }
   bytes.in_flight = trace.step(in_flight, bytes.in_flight);
@@ -257,8 +255,8 @@ void fill_transients(const Trace& here, const Run& run, const EstimateWorkspaceO
   if (training.keep_logits) bytes.kept_logits = here.step(kept_logits, 4.0 * w.ends.logits);
   bytes.step = here.step(memory_names::step, step_transient(here, run, w, stage));
   if (facts.full_initialisation) {
-    bytes.whole_model = here.step(whole_model, N(bytes_of(activation_dtype(training.precision))) *
-                                                   here.step(stage_held, stage.weights.held()));
+    bytes.whole_model = here.step(
+        whole_model, N(bytes_of(activation_dtype(training.precision))) * here.step(stage_held, stage.weights.held()));
   }
 }
 

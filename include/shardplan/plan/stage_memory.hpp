@@ -1,5 +1,5 @@
-// One rank's memory at every moment of a step in whole bytes, what its allocator reserves, and what is left of the card,
-// as formulas over numbers or text (physics/trace.hpp).
+// One rank's memory at every moment of a step in whole bytes, what its allocator reserves, and what is left of the
+// card, as formulas over numbers or text (physics/trace.hpp).
 #pragma once
 
 #include <algorithm>
@@ -82,7 +82,8 @@ void name_moments(const Trace& here, StageMemoryOf<N>& memory, StageEstimate& ou
       out.moments[i].*part.whole = static_cast<std::int64_t>(value_of(bytes));
       total += bytes;
     }
-    total = here.in("memory.total").step({"total", when, "all that is held", "B", memory_names::sum}, total, ", ", when);
+    total =
+        here.in("memory.total").step({"total", when, "all that is held", "B", memory_names::sum}, total, ", ", when);
     if (value_of(total) <= most) continue;
     most = value_of(total);
     memory.total = total;
@@ -108,8 +109,7 @@ void fill_reserved(const Trace& here, const Run& run, N logits, bool has_head, S
   if (facts_of(run.training.framework).measures_overheads) {
     const bool fragments = fragments_logits(run, has_head);
     const N factor = here.stack(reserve_factor, run.training.stack.memory.reserved_factor);
-    all = here.whole(factor * allocated +
-                     (fragments && out.peak_moment == Moment::loss ? 4.0 * logits : N(0.0)));
+    all = here.whole(factor * allocated + (fragments && out.peak_moment == Moment::loss ? 4.0 * logits : N(0.0)));
     const N most = here.whole(here.input(reserve_high, 1.09) * allocated + (fragments ? 8.0 * logits : N(0.0)));
     low = value_of(allocated) < value_of(all) ? allocated : all;
     high = larger(all, most);
@@ -149,7 +149,8 @@ StageMemoryOf<N> rank_moments_of(const Trace& trace, const Run& run, const Symbo
                                    : (out.in_flight_chunks + per_rank - 1) / per_rank;
   const RankMemoryOf<N> memory = rank_memory(trace, run, v, w, rank, overheads);
   StageMemoryOf<N> whole;
-  whole.host = here.same_or_sum(memory_names::host, here.whole(memory.host_bytes) + here.whole(memory.offloaded_activations));
+  whole.host =
+      here.same_or_sum(memory_names::host, here.whole(memory.host_bytes) + here.whole(memory.offloaded_activations));
   whole.nvme = here.same_or_sum(memory_names::nvme, here.whole(memory.nvme_bytes));
   out.host_bytes = static_cast<std::int64_t>(value_of(whole.host));
   out.nvme_bytes = static_cast<std::int64_t>(value_of(whole.nvme));
@@ -167,8 +168,8 @@ StageMemoryOf<N> stage_memory(const Trace& trace, const Run& run, const Symbols<
   return memory;
 }
 
-/// One process drives all GPUs (torch.nn.DataParallel): GPU 0 gathers every replica's logits; the others hold a replica,
-/// which lives for one forward and backward, and no optimizer. `zero`, `other`: the estimates of both.
+/// One process drives all GPUs (torch.nn.DataParallel): GPU 0 gathers every replica's logits; the others hold a
+/// replica, which lives for one forward and backward, and no optimizer. `zero`, `other`: the estimates of both.
 template <class Trace, class N = NumberOf<Trace>>
 std::array<StageMemoryOf<N>, 2> replica_memory(const Trace& trace, const Run& run, const Symbols<N>& v,
                                                const EstimateWorkspaceOf<N>& w, const MemoryOverheadsOf<N>& overheads,
