@@ -22,9 +22,11 @@ class StageAddresses {
       b_.terms.alias(at(part.name.field), at(fmt::format("{}.{}", part.name.field, peak_)));
     }
     b_.terms.alias(at("memory.total"), at(fmt::format("memory.total.{}", peak_)));
-    b_.leaf("layers", at("memory.layers"), "decoder layers of the stage", "", e_.layers, sources::run_file);
-    b_.leaf("in_flight_microbatches", at("memory.in_flight_microbatches"), "microbatches in flight, in full stages", "",
-            static_cast<double>(e_.in_flight_microbatches), sources::simulated);
+    b_.leaf(TermKind::input, "layers", at("memory.layers"), "decoder layers of the stage", "", e_.layers,
+            sources::run_file);
+    b_.leaf(TermKind::simulated, "in_flight_microbatches", at("memory.in_flight_microbatches"),
+            "microbatches in flight, in full stages", "", static_cast<double>(e_.in_flight_microbatches),
+            sources::simulated);
     add_bytes_per_parameter();
     relate_divisors();
   }
@@ -123,7 +125,7 @@ void TermBuilder::add_memory() {
   const StageMemoryOf<Sym>& tightest = memory[static_cast<std::size_t>(binding)];
   add("peak", "memory.peak", "the largest stage's peak", "B", memory[static_cast<std::size_t>(peak)].total,
       sources::sum);
-  const Sym capacity = leaf("capacity", "memory.capacity", "what cudaMemGetInfo reports", "B",
+  const Sym capacity = leaf(TermKind::input, "capacity", "memory.capacity", "what cudaMemGetInfo reports", "B",
                             static_cast<double>(estimate.capacity_bytes), "shardplan list gpus");
   trace.step(memory_names::headroom, headroom_of(capacity, tightest.reserved, tightest.framework));
   const Sym gpus = trace.cluster(memory_names::node_gpus, std::min(run.cluster.gpus_per_node, run.num_gpus));

@@ -96,7 +96,8 @@ std::vector<std::string> parts_of(Sym sum) {
 
 }  // namespace
 
-Sym Recorder::add(const StepName& name, Sym formula, std::string meaning, std::string_view source, Sym addends) const {
+Sym Recorder::add(const StepName& name, Sym formula, std::string meaning, std::string_view source, Sym addends,
+                  TermKind kind) const {
   if (formula.is(0)) return formula;
   std::string where = address(name.field);
   // The same step again is the same term; another value at its address gets a number.
@@ -108,10 +109,15 @@ Sym Recorder::add(const StepName& name, Sym formula, std::string meaning, std::s
     }
     where = address(fmt::format("{}_{}", name.field, i));
   }
-  Term term{std::move(where),       std::move(meaning),
-            std::string(name.unit), std::string(source),
-            formula.value(),        formula,
-            parts_of(addends),      {}};
+  Term term{std::move(where),
+            std::move(meaning),
+            std::string(name.unit),
+            std::string(source),
+            formula.value(),
+            formula,
+            parts_of(addends),
+            {},
+            kind};
   return terms_->add(name.symbol, std::move(term));
 }
 

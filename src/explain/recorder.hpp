@@ -52,11 +52,11 @@ class Recorder {
   Sym known(const StepName& name, Sym formula) const;
   template <class... Pieces>
   Sym looked_up(const StepName& name, double value, const MeasuredTable& table, const Pieces&... pieces) const {
-    return add(name, Sym(value), text(name, pieces...), source_of(table));
+    return add(name, Sym(value), text(name, pieces...), source_of(table), Sym(), TermKind::looked_up);
   }
   template <class... Pieces>
   Sym simulated(const StepName& name, double value, const Pieces&... pieces) const {
-    return add(name, Sym(value), text(name, pieces...), name.source);
+    return add(name, Sym(value), text(name, pieces...), name.source, Sym(), TermKind::simulated);
   }
 
   /// The formula where it gives the value to rounding.
@@ -80,7 +80,8 @@ class Recorder {
 
  private:
   Sym named(const InputName& name, double value, const std::string& source) const;
-  Sym add(const StepName& name, Sym formula, std::string meaning, std::string_view source, Sym addends = Sym()) const;
+  Sym add(const StepName& name, Sym formula, std::string meaning, std::string_view source, Sym addends = Sym(),
+          TermKind kind = TermKind::formula) const;
   Sym zero(const StepName& name, std::string meaning) const;
   Sym add_same(const StepName& name, Sym formula, std::string meaning) const;
   static std::string source_of(const MeasuredTable& table);

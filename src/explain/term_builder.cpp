@@ -7,8 +7,8 @@
 
 #include "degrees.hpp"
 #include "recorder.hpp"
-#include "shardplan/physics/timing_formulas.hpp"
 #include "shardplan/explain/named_symbols.hpp"
+#include "shardplan/physics/timing_formulas.hpp"
 
 namespace shardplan::explain {
 
@@ -23,63 +23,24 @@ Sym TermBuilder::add(std::string_view symbol, std::string address, std::string_v
   return terms.add(symbol, std::move(term));
 }
 
-Sym TermBuilder::leaf(std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit,
-                      double value, std::string_view source) {
-  return add(symbol, std::move(address), meaning, unit, Sym(value), source);
-}
-
-Sym TermBuilder::add_checked(std::string_view symbol, std::string address, std::string_view meaning,
-                             std::string_view unit, Sym formula, double value, std::string_view source) {
-  if (std::fabs(formula.value() - value) <= 1e-12 * std::fabs(value)) {
-    return add(symbol, std::move(address), meaning, unit, formula, source);
-  }
-  const double rest = value - formula.value();
-  const bool small_rest = rest > 0 && formula.node() != nullptr;
-  if (!small_rest) return leaf(symbol, std::move(address), meaning, unit, value, source);
-  const Sym more = leaf(fmt::format("{}_rest", symbol), address + ".rest",
-                        fmt::format("{}: what the parts do not hold", meaning), unit, rest, source);
-  return add(symbol, std::move(address), meaning, unit, formula + more, source);
-}
-
-Sym TermBuilder::derived(std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit,
-                         Sym formula, double value, std::string_view source, std::vector<std::string> parts) {
-  if (std::fabs(formula.value() - value) <= 1e-10 * std::fabs(value)) {
-    return add(symbol, std::move(address), meaning, unit, Sym(value, formula.node()), source, std::move(parts));
-  }
-  terms.note_unexplained(address);
-  return leaf(symbol, std::move(address), meaning, unit, value, source);
-}
-
-std::string TermBuilder::unused(std::string address) const {
-  if (!terms.has(address)) return address;
-  for (int i = 2;; ++i) {
-    std::string numbered = fmt::format("{}_{}", address, i);
-    if (!terms.has(numbered)) return numbered;
-  }
-}
-
-Sym TermBuilder::of(std::string_view symbol, std::string_view address) {
-  const Term* const term = terms.find(address);
-  return terms.expressions().symbol(
-      {std::string(symbol), term->meaning, term->unit, term->address, term->source, term->value});
+Sym TermBuilder::leaf(TermKind kind, std::string_view symbol, std::string address, std::string_view meaning,
+                      std::string_view unit, double value, std::string_view source) {
+  Term term{std::move(address),
+            std::string(meaning),
+            std::string(unit),
+            std::string(source),
+            value,
+            Sym(value),
+            {},
+            {},
+            kind};
+  return terms.add(symbol, std::move(term));
 }
 
 Sym TermBuilder::kept(std::string_view symbol, std::string_view address) {
   const Term* const term = terms.find(address);
   return terms.expressions().kept_symbol(
       {std::string(symbol), term->meaning, term->unit, term->address, term->source, term->value});
-}
-
-Sym TermBuilder::whole_bytes(Sym x) {
-  const double value = std::ceil(std::max(0.0, x.value()) - 1e-6);
-  if (x.node() == nullptr || value == x.value()) return Sym(value, x.node());
-  return Sym(value, terms.expressions().node(Operation::ceiling, x, Sym()));
-}
-
-Sym TermBuilder::rounded(Sym x) {
-  const double value = std::round(x.value());
-  if (x.node() == nullptr || value == x.value()) return Sym(value, x.node());
-  return Sym(value, terms.expressions().node(Operation::round, x, Sym()));
 }
 
 Symbols<Sym> TermBuilder::symbols(const Symbols<double>& v, std::string_view config) {
@@ -127,7 +88,7 @@ void TermBuilder::add_run() {
 
 void TermBuilder::named_degree(std::string_view symbol, GroupKind group, int value) {
   if (value == 1) {
-    leaf(symbol, std::string(symbol),
+    leaf(TermKind::input, symbol, std::string(symbol),
          group == GroupKind::data ? "data-parallel ranks" : "ranks that hold the same experts", "", 1, sources::grid);
   } else if (symbol == "D") {
     data_degree();

@@ -36,10 +36,6 @@ class TermBuilder {
   void add_pipeline();
   void add_throughput();
   void add_model();
-  struct TokenTerms {
-    Sym total, score, causal, more;
-  };
-  TokenTerms token_terms(Sym s);
 
   Sym stage_count();
   /// Data-parallel ranks: GPUs over the other degrees.
@@ -52,25 +48,11 @@ class TermBuilder {
 
   Sym add(std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit, Sym formula,
           std::string_view source, std::vector<std::string> parts = {});
-  /// A number that no formula gives: simulated, or looked up.
-  Sym leaf(std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit, double value,
-           std::string_view source);
-  /// The formula where it gives the value, else the value with what is looked up.
-  Sym add_checked(std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit,
-                  Sym formula, double value, std::string_view source);
-  /// A formula that follows the code: it gives the value to rounding. What does not is noted in Terms::unexplained.
-  Sym derived(std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit,
-              Sym formula, double value, std::string_view source, std::vector<std::string> parts = {});
-  /// The address, with a number behind it where it is taken.
-  std::string unused(std::string address) const;
-  /// The symbol of a term that is there.
-  Sym of(std::string_view symbol, std::string_view address);
-  /// The same where its value may be 0 and has to be seen.
+  /// A number that no formula gives.
+  Sym leaf(TermKind kind, std::string_view symbol, std::string address, std::string_view meaning, std::string_view unit,
+           double value, std::string_view source);
+  /// The symbol of a term that is there, also where it is 0 and has to be seen.
   Sym kept(std::string_view symbol, std::string_view address);
-  /// Terms whose formulas give these bytes rounded up, as the estimate does.
-  Sym whole_bytes(Sym x);
-  /// To the nearest.
-  Sym rounded(Sym x);
 };
 
 /// "memory.total", 3 as "memory.total@3".

@@ -185,7 +185,8 @@ Sym Terms::input(std::string_view symbol, std::string_view meaning, double value
     if (known != inputs_.end() && known->second.value() == value) return known->second;
     name = fmt::format("{}_{}", symbol, i);
   }
-  Term term{name, std::string(meaning), std::string(unit), std::string(source), value, Sym(value), {}, {}};
+  Term term{name, std::string(meaning), std::string(unit), std::string(source), value, Sym(value), {},
+            {},   TermKind::input};
   by_address_.emplace(name, terms_.size());
   terms_.push_back(term);
   const Sym result = expressions_.kept_symbol({name, term.meaning, term.unit, name, term.source, value});

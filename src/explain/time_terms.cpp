@@ -18,8 +18,8 @@ constexpr InputName step_sequences = {"gbs", "sequences of a step (training.glob
 constexpr InputName micro_sequences = {"b", "sequences of a microbatch (training.micro_batch_size)"};
 
 constexpr StepName ideal_bubble = {"ideal", "pipeline.ideal_bubble_fraction",
-                                   "of the makespan, with equal stages, F:B:W = 1:1:1 and no communication",
-                                   "fraction", "arXiv:2104.04473 section 2.2; arXiv:1811.06965 section 2.3"};
+                                   "of the makespan, with equal stages, F:B:W = 1:1:1 and no communication", "fraction",
+                                   "arXiv:2104.04473 section 2.2; arXiv:1811.06965 section 2.3"};
 constexpr StepName microbatch_count = {"m", "pipeline.num_microbatches", "microbatches of a step: gbs/(b x data)", "",
                                        sources::run_file};
 
@@ -61,10 +61,13 @@ void TermBuilder::add_pipeline() {
   const Sym v = trace.degree(step_names::chunks, run.parallel.virtual_pipeline);
   // A closed form where the schedule has one; else it is simulated.
   const double ideal = estimate.pipeline.ideal_bubble_fraction;
-  const Sym closed =
-      run.parallel.schedule == ScheduleKind::naive ? (p - 1.0) / p : (p - 1.0) / (v * m + p - 1.0);
+  const Sym closed = run.parallel.schedule == ScheduleKind::naive ? (p - 1.0) / p : (p - 1.0) / (v * m + p - 1.0);
   const bool given = std::fabs(closed.value() - ideal) <= 1e-12;
-  trace.figure(ideal_bubble, given ? Sym(ideal, closed.node()) : Sym(ideal));
+  if (given || ideal == 0) {
+    trace.figure(ideal_bubble, given ? Sym(ideal, closed.node()) : Sym(0.0));
+  } else {
+    trace.simulated(ideal_bubble, ideal);
+  }
   const Sym gbs = trace.run(step_sequences, static_cast<double>(run.training.global_batch_size));
   const Sym mbs = trace.run(micro_sequences, static_cast<double>(run.training.micro_batch_size));
   trace.step(microbatch_count, gbs / (mbs * data_degree()));

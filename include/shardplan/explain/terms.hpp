@@ -4,6 +4,7 @@
 // "@stage". Leaves are inputs of the run, operators of a layer, look-ups in measured tables and the simulated schedule.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
@@ -16,6 +17,14 @@
 
 namespace shardplan::explain {
 
+/// Where a term's value comes from.
+enum class TermKind : std::uint8_t {
+  formula,    ///< other terms
+  input,      ///< a file or a constant that the source names
+  looked_up,  ///< a measured table
+  simulated   ///< the simulated schedule
+};
+
 struct Term {
   std::string address;
   std::string meaning;
@@ -25,6 +34,7 @@ struct Term {
   Sym formula;                       ///< a plain number: an input, or a look-up that no formula gives
   std::vector<std::string> parts;    ///< addresses of the addends, where the formula is written in other symbols
   std::vector<std::string> related;  ///< addresses that readers look for next: what divides it
+  TermKind kind = TermKind::formula;
 };
 
 class Terms {
@@ -47,9 +57,6 @@ class Terms {
   }
 
   const std::deque<Term>& all() const noexcept { return terms_; }
-  /// Addresses whose formula did not give the estimate's value; they show the value alone. Empty but for defects.
-  const std::vector<std::string>& unexplained() const noexcept { return unexplained_; }
-  void note_unexplained(std::string address) { unexplained_.push_back(std::move(address)); }
   Expressions& expressions() noexcept { return expressions_; }
 
   /// Adds a term and returns the symbol that stands for it in other formulas (the number 0 where it is 0).
@@ -64,7 +71,6 @@ class Terms {
 
  private:
   Expressions expressions_;
-  std::vector<std::string> unexplained_;
   std::deque<Term> terms_;
   std::map<std::string, std::size_t, std::less<>> by_address_;
   std::map<std::string, Sym, std::less<>> inputs_;

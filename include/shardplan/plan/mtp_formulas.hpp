@@ -13,12 +13,28 @@ inline bool trains_mtp(const Run& run) noexcept {
   return run.model.mtp_layers > 0 && facts_of(run.training.framework).trains_mtp;
 }
 
+/// The projection that joins hidden state and embedding, as one rank runs it.
+template <class N>
+Operator<N> mtp_projection(const Symbols<N>& v) {
+  Operator<N> op;
+  op.name = "mtp_projection";
+  op.kind = OperatorKind::gemm;
+  op.part = Part::mlp;
+  op.rows = op.n = v.h;
+  op.cols = op.k = 2.0 * v.h;
+  op.parameters = 2.0 * v.h * v.h;
+  op.matrices = op.batch = N(1.0);
+  op.m = v.s * v.b / v.c;
+  op.forward_flop = op.input_gradient_flop = op.weight_gradient_flop = 2.0 * op.m * op.parameters;
+  return op;
+}
+
 /// Adds what one module has beside its block: the projection with three vectors.
 template <class Trace, class N = NumberOf<Trace>>
 void add_mtp_projection(const Trace& trace, const Run& run, const StateCounting& counting, const Symbols<N>& v,
                         UnitOf<N>& module) {
-  const N projection = 2.0 * v.h * v.h;
-  module.weights.dense.trained += projection + 3.0 * v.h;
+  const Operator<N> projection = mtp_projection(v);
+  module.weights.dense.trained += projection.parameters + 3.0 * v.h;
   count_tensors(counting, TensorRole::hidden, v.h, 2.0 * v.h, N(1.0), module.weights.dense);
   count_tensors(counting, TensorRole::vector, v.h, N(1.0), N(3.0), module.weights.dense);
   if (treats(counting.optimizer->scope, TensorRole::hidden)) {
@@ -29,9 +45,9 @@ void add_mtp_projection(const Trace& trace, const Run& run, const StateCounting&
   const N hidden = v.w * tokens * v.h;
   module.bytes.saved += 3.0 * hidden / v.t_sp;
   module.bytes.kept += 3.0 * hidden / v.t_sp;
-  module.flop.forward += 2.0 * tokens * projection;
-  module.flop.input_gradient += 2.0 * tokens * projection;
-  module.flop.weight_gradient += 2.0 * tokens * projection;
+  module.flop.forward += projection.forward_flop;
+  module.flop.input_gradient += projection.input_gradient_flop;
+  module.flop.weight_gradient += projection.weight_gradient_flop;
 }
 
 /// Adds another pass of the head: its work and its collectives, not its weights.
