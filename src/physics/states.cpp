@@ -10,7 +10,7 @@
 namespace shardplan {
 namespace {
 
-/// Stored bytes of a quantised matrix element and its block constants (optimizers.md section 4; QLoRA, 2305.14314:
+/// Stored bytes of a quantised matrix element and its block constants (QLoRA, arXiv:2305.14314:
 /// blocks of 64, second level over 256 of them).
 void set_quantization(StateRule& rule, const Peft& peft) noexcept {
   switch (peft.quant) {

@@ -40,8 +40,8 @@ StateRule state_rule(const Run& run) noexcept;
 StateCounting state_counting(const Run& run) noexcept;
 
 /// Bytes per weight of the narrow copies that Transformer Engine caches from a step's first microbatch on: a row-wise
-/// and a transposed one where the GPU's narrow products need both, block scales included (optimizers.md section 4).
-/// 0 where the run multiplies in 16 bit or its framework casts on the fly (torchao).
+/// and a transposed one where the GPU's narrow products need both, block scales included (Transformer Engine
+/// float8_tensor.py). 0 where the run multiplies in 16 bit or its framework casts on the fly (torchao).
 double narrow_copy_bytes(const Run& run) noexcept;
 
 /// Bytes per element of a product's input as it is kept for the weight's gradient, 0 where it stays as wide as it is.

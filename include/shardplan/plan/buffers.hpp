@@ -177,8 +177,8 @@ BuffersOf<N> buffers_of(const Trace& trace, const Run& run, const Symbols<N>& v,
     const N all = apart ? stage.weights.trained() : weights.trained;
     const N trained = one_layer ? stage.largest_layer : all;
     const N width = apart ? w.rule.parameter_bytes : w.rule.gradient_bytes;
-    buffers.lasting = trace.step(memory_names::lasting, width * trained +
-                                                            N(w.rule.adapter_gradient_bytes) * weights.adapters);
+    buffers.lasting =
+        trace.step(memory_names::lasting, width * trained + N(w.rule.adapter_gradient_bytes) * weights.adapters);
     buffers.collectives += buffers.lasting;
     buffers.at_loss += buffers.lasting;
   }
