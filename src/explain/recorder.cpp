@@ -166,7 +166,10 @@ Sym Recorder::add_same(const StepName& name, Sym formula, std::string meaning) c
   term.unit = name.unit;
   term.value = formula.value();
   if (only == nullptr) term.source = name.source;
-  if (only == nullptr || only->formula.node() == nullptr || only->value != formula.value()) term.formula = formula;
+  if (only == nullptr || only->formula.node() == nullptr || only->value != formula.value()) {
+    term.formula = formula;
+    if (formula.node() != nullptr) term.kind = TermKind::formula;
+  }
   return terms_->add(name.symbol, std::move(term));
 }
 

@@ -34,7 +34,7 @@ void alias_rows(Terms& terms, const Estimate& estimate) {
       terms.alias(address, at_stage(address, estimate.communication_stage));
     }
     for (const std::string_view unit : {"layers.dense", "layers.moe", "embedding", "head", "mtp"}) {
-      terms.alias(fmt::format("{}.{}", path, unit), fmt::format("{}.{}.sent", unit, row.name));
+      terms.alias(fmt::format("{}.{}", path, unit), fmt::format("{}.{}.sent_with_recomputation", unit, row.name));
     }
   }
   for (const std::string_view word : {"tensor", "pipeline", "data", "context", "expert", "total"}) {

@@ -22,7 +22,7 @@ TEST_CASE("a fix, applied, meets what was missed") {
   const Case cases[] = {
       {"llama-3.1-70b-128xh100", {{"/training/micro_batch_size", "8", "--mbs"}}},
       {"llama-3.1-70b-128xh100", {{"/require/min_mfu", "0.45", "--set"}}},
-      {"llama-3.1-70b-128xh100", {{"/num_gpus", "16", "--gpus"}, {"/training/global_batch_size", "16", "--gbs"}}},
+      {"llama-3.1-70b-128xh100", {{"/training/seq_length", "32768", "--seq"}}},
       {"llama-3.1-8b-8xh200-zero3-offload", {{"/cluster/host/memory_gib", "64", "--set"}}},
   };
   const io::CatalogSource& builtin = catalog::builtin_catalog();

@@ -13,6 +13,7 @@
 #include "shardplan/io/gpu_file.hpp"
 #include "shardplan/io/model_config.hpp"
 #include "shardplan/io/stack_file.hpp"
+#include "shardplan/physics/frameworks/facts.hpp"
 #include "support/catch.hpp"
 
 using namespace shardplan;
@@ -140,7 +141,7 @@ TEST_CASE("the files of configs/ are what is built in") {
   CHECK(names(CatalogKind::models) == files("models"));
   CHECK(names(CatalogKind::clusters) == files("clusters"));
   std::set<std::string> stacks = names(CatalogKind::stacks);
-  for (const std::string_view framework : names_of<Framework>) stacks.insert("framework-" + std::string(framework));
+  for (const FrameworkFacts* const facts : framework_table) stacks.insert(std::string(facts->default_stack));
   CHECK(stacks == files("stacks"));
   const auto runs = catalog::run_names();
   CHECK(std::set<std::string>(runs.begin(), runs.end()) == files("runs"));

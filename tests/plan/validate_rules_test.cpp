@@ -205,7 +205,7 @@ const RuleCase cases[] = {
      "set /training/seq_length to 1024 (the most)", R"({"model": "gpt2", "training": {"seq_length": 1024}})"},
     {Rule::schedule_framework,
      "{" MODEL_70B R"(, "parallel": {"pipeline": 4, "schedule": "zb-h1"}, "training": {"framework": "nanotron"}})",
-     "/parallel/schedule: \"zb-h1\": nanotron does not have it", "gpipe, 1f1b",
+     "/parallel/schedule: \"zb-h1\": nanotron does not have it", "gpipe or 1f1b",
      "{" MODEL_70B R"(, "parallel": {"pipeline": 4, "schedule": "1f1b"}, "training": {"framework": "nanotron"}})"},
     {Rule::schedule_framework,
      R"({"parallel": {"pipeline": 2, "schedule": "gpipe"}, "training": {"framework": "deepspeed"}})",

@@ -312,7 +312,7 @@ TEST_CASE("the cluster schema's numbers end where the reader's do") {
   };
   each_number(schema, "", ends);
   each_number(of_gpu, "/gpu", ends);
-  CHECK(count > 50);
+  CHECK(count > 40);
   CHECK_FALSE(agree("/inter_node/type", "token-ring"));
   CHECK_FALSE(agree("/no_such_member", 1));
   CHECK_FALSE(agree("/gpu/no_such_member", 1));

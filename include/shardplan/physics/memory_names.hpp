@@ -13,7 +13,7 @@ inline constexpr std::string_view measured = "PyTorch autograd, measured (docs/v
 inline constexpr std::string_view op_level = "torchtitan parallelize_llama.py, _save_list";
 
 /// What an operator keeps for backward.
-constexpr StepName saved_by(std::string_view op) noexcept { return {op, "saved", "keeps for backward", "B", autograd}; }
+constexpr StepName saved_by(std::string_view op) noexcept { return {op, "saved", "", "B", autograd}; }
 
 /// What of it stays under the run's recomputation.
 constexpr StepName kept_by(std::string_view op) noexcept { return {op, "kept", "", "B", autograd}; }

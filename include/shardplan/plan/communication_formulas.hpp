@@ -33,7 +33,7 @@ template <class Trace, class N = NumberOf<Trace>>
 N name_call(const Trace& stage, std::string_view word, N time, N exposed) {
   const Trace here = stage.in("communication").in(word, word);
   const N all = here.step({"time", "time", "time in a step, hidden or not", "s", step_names::timing}, time);
-  const N waits = here.step({word, "exposed", "time that the step waits for", "s", step_names::timing}, exposed);
+  const N waits = here.figure({word, "exposed", "time that the step waits for", "s", step_names::timing}, exposed);
   if constexpr (Trace::records) {
     const bool hides = value_of(all) >= value_of(waits);  // else running beside compute slows both
     if (hides) {
@@ -106,8 +106,11 @@ class CallRows {
     row.scope = w_.topology.group(GroupKind::pipeline).scope;
     row.time_s = m * sends * w_.spec.p2p;
     row.exposed_s = w_.simulated.exposed_p2p[rank_];
-    const N calls = round(trace_.run(step_names::microbatches, m) * N(sends));
-    const N message = round(boundary_message(trace_.of_run(), run_));
+    constexpr std::string_view path = "communication.pp_send";
+    const N all = N(sends) * trace_.run(step_names::microbatches, m);
+    const N calls = round(trace_.in(path).known(step_names::send_count, all));
+    const Trace whole = trace_.of_run();
+    const N message = round(whole.in(path).known(step_names::message_bytes, boundary_message(whole, run_)));
     add(row, calls, message, calls * message);
   }
 
@@ -133,11 +136,10 @@ class CallRows {
     const Trace here = trace_.of_run().in("communication.sent_bytes_per_step");
     N total = 0.0;
     for (std::size_t i = 0; i < group_words.size(); ++i) {
-      total += here.step(
-          {group_words[i], group_words[i], "bytes that one GPU sends in such groups, a step", "B", step_names::sum},
-          groups_[i]);
+      const StepName group = {group_words[i], group_words[i], "bytes that one GPU sends in its ", "B", step_names::sum};
+      total += here.figure(group, groups_[i], group_words[i], " groups, a step");
     }
-    here.step({"total", "total", "bytes that one GPU sends in a step", "B", step_names::sum}, total);
+    here.figure({"total", "total", "bytes that one GPU sends in a step", "B", step_names::sum}, total);
   }
 
  private:

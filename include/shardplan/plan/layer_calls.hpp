@@ -91,11 +91,27 @@ void add_calls(const Trace& here, CollectiveName name, N message, N sent, N seco
   unit.backward_exposed_s += behind;
 }
 
+/// What collectives of one name send, forward and backward, under one address.
+template <class Trace, class N = NumberOf<Trace>>
+void name_sent(const Trace& trace, const OperatorList<N>& list) {
+  std::array<N, collective_count> sent{};
+  for (const LayerCollective<N>& call : list.collectives) {
+    sent[static_cast<std::size_t>(call.name)] +=
+        N(static_cast<double>(call.forward_calls + call.backward_calls)) * call.sent;
+  }
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    const std::string_view word = name(static_cast<CollectiveName>(i));
+    trace.in(word, word)
+        .step({word, "sent", "bytes sent by one GPU, forward and backward", "B", step_names::ring}, sent[i]);
+  }
+}
+
 /// A layer's collectives, as its list has them. `unit` has the operators' times.
 template <class Trace, class N = NumberOf<Trace>>
 void fold_collectives(const Trace& trace, const Run& run, const Topology& topology, const OperatorList<N>& list,
                       bool layer_recomputed, double top_k, UnitOf<N>& unit) {
   const UnitTimeOf<N>& time = unit.time;
+  if constexpr (Trace::records) name_sent(trace, list);
   for (const LayerCollective<N>& call : list.collectives) {
     const std::string_view word = name(call.name);
     const Trace here = trace.in(word, word);
@@ -135,7 +151,9 @@ void name_collectives(const Trace& trace, UnitOf<N>& unit) {
     if (value_of(sum.calls) <= 0) continue;
     const std::string_view word = name(static_cast<CollectiveName>(i));
     const Trace here = trace.in(word, word);
-    sum.sent = here.step({word, "sent", "sent by one GPU for one microbatch", "B", step_names::ring}, sum.sent);
+    sum.sent = here.step({word, "sent_with_recomputation", "sent by one GPU for one microbatch, recomputation included",
+                          "B", step_names::ring},
+                         sum.sent);
     sum.time_s = here.step({word, "time", "calls of one microbatch", "s", step_names::timing}, sum.time_s);
     sum.exposed_s = here.step({word, "exposed", "what passes wait for", "s", step_names::timing}, sum.exposed_s);
   }

@@ -119,7 +119,8 @@ void fold_time(const Trace& trace, const Run& run, const EstimateWorkspaceOf<N>&
     to = value_of(figure);
     return figure;
   };
-  const N data = trace.same_or_sum(step_names::data_longest, sums.data_longest);
+  const N data = trace.same_or_sum(step_names::data_longest, sums.data_longest,
+                                   static_cast<double>(out.time.data_exposed_stage), ", which waits longest");
   const N compute = put(step_names::compute, sums.compute, time.compute_s);
   const N recompute = put(step_names::recomputed, sums.recompute, time.recompute_s);
   const N exposed = put(step_names::exposed, sums.exposed + data, time.communication_exposed_s);

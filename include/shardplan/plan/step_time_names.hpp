@@ -24,9 +24,8 @@ inline constexpr StepName other_compute = {"rest", "time.other_compute", "norms,
                                            "s", timing};
 inline constexpr StepName exposed = {"communication", "time.communication_exposed",
                                      "communication that nothing hides: inside passes and between stages", "s", timing};
-inline constexpr StepName data_longest = {
-    "data", "time.communication_exposed.data",
-    "data-parallel traffic that all wait for: that of the stage that waits longest", "s", timing};
+inline constexpr StepName data_longest = {"data", "time.communication_exposed.data",
+                                          "data-parallel traffic that all wait for: that of stage ", "s", timing};
 inline constexpr StepName idle = {"idle", "time.simulated.idle",
                                   "the makespan less what its passes take: waits and sends", "s", simulated};
 inline constexpr StepName bubble = {"bubble", "time.bubble", "waiting for other stages", "s", simulated};
