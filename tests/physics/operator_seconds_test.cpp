@@ -68,6 +68,7 @@ Operator<double> linear() {
   op.k = 12800;
   op.batch = 1;
   op.parameters = op.n * op.k;
+  op.weight_gradient_flop = 2 * op.m * op.n * op.k;
   return op;
 }
 constexpr double once = 2.0 * 2560 * 1280 * 12800 / 5e14;

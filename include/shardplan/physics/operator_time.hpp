@@ -66,7 +66,8 @@ OperatorTimeOf<N> product_operator_time(const Trace& trace, const Run& run, cons
   OperatorTimeOf<N> time;
   time.forward_s = product("forward", op.m, op.n, op.k) + start;
   time.input_gradient_s = product("input_gradient", op.m, op.k, op.n) + start;
-  if (op.trains && value_of(op.parameters) > 0) {
+  // A tied head has no weights of its own; their gradient is made all the same.
+  if (op.trains && value_of(op.weight_gradient_flop) > 0) {
     // fp32 accumulation: read and written beside the product.
     const N accumulate = memory_time(trace, run.cluster.gpu, 8.0 * op.n * op.k * op.batch);
     const N alone = product("weight_gradient", op.n, op.k, op.m) /
