@@ -10,8 +10,6 @@
 namespace shardplan::explain {
 namespace {
 
-constexpr std::size_t part_count_of_moment = moment_parts<Sym>.size();
-
 /// One rank's other addresses: its peak, what divides its weights, bytes of one parameter.
 class StageAddresses {
  public:
