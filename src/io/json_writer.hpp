@@ -15,6 +15,15 @@
 
 namespace shardplan::io {
 
+/// How many entries a list has; `most` 0: no limit. in_turn: as many as are written, each of its own kind. none: it
+/// is empty here.
+struct ListEntries {
+  std::size_t least = 0;
+  std::size_t most = 0;
+  bool in_turn = false;
+  bool none = false;
+};
+
 class JsonWriter {
  public:
   /// How a container is laid out: a member a line, or all on one line (then everything inside is, too).
@@ -31,14 +40,7 @@ class JsonWriter {
 
   void begin_object(std::string_view name = {}, Lines lines = Lines::many) { begin(name, '{', lines); }
   void end_object() { end('}'); }
-  /// How many entries a list has; `most` 0: no limit. in_turn: as many as are written, each of its own kind. none: it
-  /// is empty here.
-  struct Entries {
-    std::size_t least = 0;
-    std::size_t most = 0;
-    bool in_turn = false;
-    bool none = false;
-  };
+  using Entries = ListEntries;
   void begin_array(std::string_view name = {}, Lines lines = Lines::many) { begin(name, '[', lines); }
   void begin_array(std::string_view name, Lines lines, const Entries& entries) {
     expect(entries);
